@@ -1,5 +1,5 @@
-/* The runtime of saved executables, for C and everything that can call it. Link with tenon_rt; no
- * compiler, no Python. tenon/runtime.h is the same for C++.
+/* The runtime of saved executables, for C and languages that can call C. Link with tenon_rt; it
+ * needs no compiler and no Python. tenon/runtime.h is the same for C++.
  *
  *     tenon_rt_executable* f = tenon_rt_load("f.tnx", 0);
  *     if (!f) { puts(tenon_rt_error()); return 1; }
@@ -11,8 +11,8 @@
  *     tenon_rt_release(&out);
  *     tenon_rt_close(f);
  *
- * Functions that can fail return null or a number that is not 0; then tenon_rt_error() says why.
- * Executables may be called from any number of threads at once. */
+ * Functions that fail return null or a nonzero code; tenon_rt_error() then returns the message.
+ * Any number of threads may call an executable concurrently. */
 #ifndef TENON_RT_H
 #define TENON_RT_H
 #include <stddef.h>
@@ -45,7 +45,7 @@ typedef enum tenon_rt_dtype {
   TENON_RT_C128 = 16
 } tenon_rt_dtype;
 
-/* Elements in row-major order. A size given at run time is a tensor of rank 0 and type i64. Inputs
+/* Elements in row-major order. A size input is a tensor of rank 0 and type i64. Inputs
  * are only read. */
 typedef struct tenon_rt_tensor {
   tenon_rt_dtype dtype;
@@ -68,35 +68,35 @@ typedef struct tenon_rt_input {
   int32_t is_size; /* a size, not a tensor */
 } tenon_rt_input;
 
-/* Flags of tenon_rt_load. Without the last two checksums of the whole file are compared, of a small
- * file when it is loaded, of a large one in the first run, which fails before it gives a result. */
+/* Flags of tenon_rt_load. By default the checksums of the whole file are verified: of a small file
+ * when it is loaded, of a large one in the first run, before it returns a result. */
 enum {
-  TENON_RT_TRUST = 1,    /* run machine code that this user's machine did not write */
-  TENON_RT_VERIFY = 2,   /* compare the checksums of the whole file when it is loaded */
-  TENON_RT_NO_VERIFY = 4 /* compare those of the parts that are parsed only, never of weights */
+  TENON_RT_TRUST = 1,    /* run machine code that was not saved by this user here */
+  TENON_RT_VERIFY = 2,   /* verify the checksums of the whole file when it is loaded */
+  TENON_RT_NO_VERIFY = 4 /* verify only the parts that are parsed, never the weights */
 };
 
 tenon_rt_executable* tenon_rt_load(const char* path, uint32_t flags);
 void tenon_rt_close(tenon_rt_executable* f);
 
-/* Bytes of an element; 0 when there is no such type. */
+/* Bytes of an element; 0 if there is no such type. */
 size_t tenon_rt_element_bytes(tenon_rt_dtype dtype);
 size_t tenon_rt_inputs(const tenon_rt_executable* f);
 size_t tenon_rt_outputs(const tenon_rt_executable* f);
-/* Valid until the executable is closed; null when there is no such input. */
+/* Valid until the executable is closed; null if there is no such input. */
 const tenon_rt_input* tenon_rt_input_at(const tenon_rt_executable* f, size_t i);
 /* The CPU level whose code runs, "x86-64-v4", or "interpreter". */
 const char* tenon_rt_target(const tenon_rt_executable* f);
 
 /* `inputs` in the order of the signature, sizes among them; `outputs` receives all results, each
- * with memory of its own. After a failure they hold nothing and need no release. */
+ * with its own memory. After a failure they are empty and need no release. */
 int tenon_rt_run(const tenon_rt_executable* f, const tenon_rt_tensor* inputs, size_t input_count,
                  tenon_rt_tensor* outputs, size_t output_count);
 void tenon_rt_release(tenon_rt_tensor* result);
 
-/* Why the last call that failed on this thread did; valid until the next one fails. */
+/* The message of the latest failed call on this thread; valid until the next call fails. */
 const char* tenon_rt_error(void);
-/* Threads that compute, the caller included: TENON_NUM_THREADS, else the number of CPUs. */
+/* The number of threads including the caller: TENON_NUM_THREADS, else the number of CPUs. */
 int tenon_rt_set_threads(int threads);
 const char* tenon_rt_version(void);
 

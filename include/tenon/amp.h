@@ -6,14 +6,14 @@
 
 namespace tn::amp {
 
-/// While it lives, ops called on this thread convert float32, float16 and bfloat16 operands:
+/// During its lifetime, ops called on this thread convert float32, float16 and bfloat16 operands:
 /// products, convolutions and attention to `type`; sums, norms, softmax, losses, exponentials and
-/// logarithms to float32. The rest computes in the types it is given. Parameters stay float32, and
+/// logarithms to float32. Other ops keep the types of their operands. Parameters stay float32, and
 /// so do their gradients: the conversion is a recorded op with a derivative. A compiled function
-/// has a trace for each policy it is called under.
+/// has one trace per policy.
 class Autocast {
  public:
-  /// bfloat16 or float16; nothing: ops inside compute in the types they are given.
+  /// bfloat16 or float16; no value: ops keep the types of their operands.
   explicit Autocast(std::optional<DType> type = bfloat16);
   ~Autocast();
   Autocast(const Autocast&) = delete;
@@ -22,7 +22,7 @@ class Autocast {
   DType outer_;
 };
 
-/// The narrow type in force on this thread, if any.
+/// The active narrow type of this thread, if any.
 std::optional<DType> autocast_type();
 
 }  // namespace tn::amp

@@ -5,8 +5,8 @@
 
 namespace tn {
 
-/// The element types, named as in the IR text. The float8 types are for storage: they convert, but
-/// do not compute.
+/// The element types, named as in the IR text. The float8 types are storage types: they convert,
+/// but do not compute.
 enum class DType : uint8_t {
   b1,
   i8,
@@ -37,7 +37,7 @@ inline constexpr DType float16 = DType::f16, bfloat16 = DType::bf16;
 inline constexpr DType float32 = DType::f32, float64 = DType::f64;
 inline constexpr DType complex64 = DType::c64, complex128 = DType::c128;
 
-/// What an element is, without its width.
+/// The kind of an element, without its width.
 enum class Kind : uint8_t { boolean, integer, natural, floating, complex };
 
 constexpr bool operator<(Kind a, Kind b) { return static_cast<int>(a) < static_cast<int>(b); }
@@ -48,7 +48,7 @@ Kind kind_of(DType type);
 /// The name users see: "float32".
 std::string_view name_of(DType type);
 
-/// The type both operands convert to (see docs/design/002-promotion.md).
+/// The type that both operands promote to (see docs/design/002-promotion.md).
 DType promote(DType a, DType b);
 
 }  // namespace tn

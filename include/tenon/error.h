@@ -1,5 +1,5 @@
 #pragma once
-// Exception types: an error of the caller, an unsupported request, or a defect of the library.
+// Errors. The class tells who can fix the problem.
 #include <stdexcept>
 #include <string>
 
@@ -9,13 +9,13 @@ namespace tn {
 /// exception.
 enum class Fault { value, type, index, memory };
 
-/// Base of every error the library throws. `what()` is the whole text: message, place and hint.
+/// The base class of all errors. `what()` is the whole text: message, source location and hint.
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// An error that the caller can fix: wrong shapes, types, axes, files.
+/// An error of the caller: wrong shapes, types, axes, files.
 class UserError : public Error {
  public:
   UserError(Fault fault, const std::string& text) : Error(text), fault_(fault) {}
@@ -25,13 +25,13 @@ class UserError : public Error {
   Fault fault_;
 };
 
-/// A valid request that is not implemented; the text says what to do instead.
+/// A valid request that is not implemented; the text names an alternative.
 class Unsupported : public Error {
  public:
   using Error::Error;
 };
 
-/// A defect of the library itself.
+/// A bug in the library.
 class InternalError : public Error {
  public:
   using Error::Error;

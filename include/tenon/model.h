@@ -1,6 +1,6 @@
 #pragma once
-// Logical models: blocks, their names and connections. Sizes, types and backends come when a model
-// is compiled.
+// Logical models: blocks, their names and connections. Compiling a model adds sizes, types and a
+// backend.
 //
 //     tn::model::Model m;
 //     m |= Linear(64)({{"input", "x"}, {"output", "h"}});
@@ -25,17 +25,17 @@ namespace tn::model {
 enum class Role : uint8_t { input, parameter, state, output };
 std::string_view to_text(Role role);
 
-/// What the first value of a parameter or a state is drawn for.
+/// The arguments of an initializer of a parameter or a state.
 struct InitialCall {
   const Shape& shape;
   DType type;
   const Tensor& key;
-  /// Shapes of all terminals of the block, without outputs: a bias is drawn as its weight is.
+  /// Shapes of all terminals except outputs: the bias depends on the shape of the weight.
   const std::vector<Shape>& block;
 };
 using Initializer = std::function<Tensor(const InitialCall& call)>;
 
-/// What a block is connected by.
+/// An input or output of a block.
 ///
 /// Shapes are written as sizes: numbers, names (one size in all terminals of the block), "_" (any
 /// size) and at most once "..." (any axes, the same in all terminals of the block). "*" is any
@@ -60,14 +60,14 @@ struct Multiple {
 /// When a block draws random numbers: `without_key`, where nothing is connected to its "key".
 enum class Draws : uint8_t { never, in_training, without_key };
 
-/// What a block computes with.
+/// The arguments of a block's computation.
 struct BlockCall {
   const Tensors& in;  // by terminal, without outputs; null: left out
   bool training = false;
   Tensor key = {};  // null where nothing is drawn
 };
 
-/// A block that is not made of others.
+/// A primitive block, which contains no other blocks.
 struct BlockDef {
   std::string kind;                           // "Linear"
   std::vector<Terminal> terminals;            // inputs, parameters, states; then outputs
@@ -76,11 +76,11 @@ struct BlockDef {
   std::string settings = {};  // for readers: "kernel_size=3"
   Draws draws = Draws::never;
   bool same_type = false;  // floating inputs, parameters and outputs are of one type
-  /// Gives the outputs, then the new values of the states.
+  /// Returns the outputs, then the new values of the states.
   std::function<Tensors(const BlockCall& call)> compute = {};
 };
 
-/// A connection as its user names and describes it.
+/// A connection with its name and properties.
 struct IOKey {
   std::string name = {};
   std::optional<std::string> shape = {};  // as of terminals; names are one size in the whole model
@@ -100,7 +100,7 @@ struct ModelDef;
 class Model;
 struct Connected;
 
-/// A part of models: a block, or a model as it was when it became one.
+/// A part of models: a block, or a snapshot of a model.
 class Block {
  public:
   Block(BlockDef def);
@@ -140,33 +140,33 @@ class Model {
  public:
   explicit Model(std::string name = "model");
 
-  /// Adds a block. A connection of a new name is made; one that exists is read, or written if
-  /// no block writes it yet.
+  /// Adds a block. A new name creates a connection; an existing connection is read, or written if
+  /// it has no writer yet.
   Model& operator|=(const Connected& block);
   /// The same; the first input that is not connected reads the last output.
   Model& operator+=(const Connected& block);
   /// The model as a block of another one.
   Connected operator()(Connections connections, std::string name = {},
                        std::source_location at = std::source_location::current()) const;
-  /// Makes connections one, under the first name. At most one of them may be written.
+  /// Merges connections under the first name. At most one of them may have a writer.
   Model& merge(const std::vector<std::string>& names);
-  /// Fixes the current inputs and outputs under their names, whatever is added later.
+  /// Freezes the current inputs and outputs under their names.
   Model& keep_ends();
-  /// Says more about a connection.
+  /// Adds properties of a connection.
   Model& describe(const IOKey& key);
 
   const std::string& name() const;
-  /// What is open or exposed, in order, with names.
+  /// The open and exposed connections, in order, with names.
   std::vector<Terminal> terminals() const;
   std::vector<std::string> keys(Role role) const;
-  /// The number of a connection, by its name or path ("linear.output"): it stays when that changes.
+  /// The number of a connection by name or path ("linear.output"); stable if the name changes.
   int find(const std::string& name) const;
   const std::string& connection(int number) const;
   /// The same, or what it is called as an end of the model: "output".
   std::string key(int number) const;
-  /// The name of the block that was added last.
+  /// The name of the latest block.
   const std::string& last_block() const;
-  /// Blocks with what they read and write, one a line.
+  /// The blocks with their connections, one per line.
   std::string to_text() const;
 
   const std::shared_ptr<ModelDef>& def() const { return def_; }

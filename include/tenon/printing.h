@@ -1,5 +1,5 @@
 #pragma once
-// How tensors are printed, in the whole process.
+// Print options of tensors, for the whole process.
 #include <iosfwd>
 
 #include "tenon/shape.h"
@@ -12,25 +12,25 @@ class Tensor;
 std::ostream& operator<<(std::ostream& out, const Tensor& x);
 
 struct PrintOptions {
-  /// Most digits after the point. Left out: 8, and more where all elements are below 0.1, so that
-  /// the largest has 8 significant ones. Digits that the element type does not hold are never
-  /// shown.
+  /// The maximum number of digits after the point. Default: 8, or more if all elements are below
+  /// 0.1, so that the largest has 8 significant digits. Digits beyond the precision of the element
+  /// type are never shown.
   Maybe<int> precision = {};
-  /// Tensors with more elements than this show their edges only.
+  /// Tensors with more elements than this are abbreviated.
   int64_t threshold = 1000;
-  /// Elements at each end of an axis that is shortened.
+  /// Elements at each end of an abbreviated axis.
   int64_t edgeitems = 3;
-  /// Columns of a line. Vectors continue on the next one; rows of matrices leave out columns.
+  /// Columns of a line. Vectors continue on the next line; rows of matrices omit columns.
   int64_t linewidth = 80;
-  /// Small numbers are not written with an exponent.
+  /// Small numbers are printed without an exponent.
   bool suppress = false;
-  /// Whether numbers have an exponent. Left out: when one is 1e8 or more or below 1e-4, or the
+  /// Whether numbers have an exponent. Default: if one is 1e8 or more or below 1e-4, or the
   /// largest is more than 1,000 times the smallest.
   Maybe<bool> sci_mode = {};
 };
 
 PrintOptions print_options();
-/// Returns the former options. Negative numbers are errors.
+/// Returns the previous options. Negative numbers are errors.
 PrintOptions set_print_options(const PrintOptions& options);
 
 }  // namespace tn

@@ -1,28 +1,28 @@
 #pragma once
-// Random numbers: every draw is a function of a key, two words of 32 bits. Draws without a key take
-// the next one from the state of the thread.
+// Random numbers: every draw is a function of a key, two 32-bit words. Draws without a key take the
+// next one from the state of the thread.
 #include "tenon/ops.h"
 
 namespace tn::random {
 
 /// The key of a number: its upper and lower 32 bits.
 inline Tensor key(const Operand& seed) { return random_key(seed); }
-/// New keys from one, as [num, 2]. The old one should not be used again.
+/// New keys from one, as [num, 2]. Do not reuse the old key.
 inline Tensor split(const Operand& key, const Shape& num = {2}) { return random_split(key, num); }
 /// A new key from a key and a number.
 inline Tensor fold_in(const Operand& key, const Operand& data) { return random_fold_in(key, data); }
 
-/// Makes the draws of this thread repeatable. Threads that are not seeded begin with a key from the
-/// operating system.
+/// Seeds the draws of this thread. Threads that are not seeded start with a key from the operating
+/// system.
 void seed(uint64_t number);
-/// The key of this thread, from which the next draw without a key takes its own.
+/// The state of this thread, from which the next draw without a key takes its key.
 Tensor state();
 void set_state(const Tensor& key);
 /// Splits the state: one key replaces it, the other is returned. Nothing is recorded unless the
-/// state itself is still to be computed.
+/// state itself is pending.
 Tensor next_key();
 
-/// `key`, or the next one of the state when it is null.
+/// `key`, or the next key of the state if it is null.
 inline Tensor key_or_next(const Tensor& key) { return key ? key : next_key(); }
 
 inline Tensor bits(const Shape& shape = {}, DType dtype = DType::u32, const Tensor& key = {}) {
@@ -77,7 +77,7 @@ inline Tensor multinomial(const Operand& weights, int64_t num_samples, bool repl
                           const Tensor& key = {}) {
   return random_multinomial(key_or_next(key), weights, num_samples, replacement);
 }
-/// Uniform numbers from 0 on and below 1, and standard normal ones, like `x`.
+/// Uniform numbers in [0, 1), and standard normal numbers, like `x`.
 inline Tensor rand_like(const Tensor& x, const Tensor& key = {}) {
   return uniform(x.shape(), 0.0, 1.0, x.dtype(), key);
 }

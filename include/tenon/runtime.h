@@ -23,12 +23,12 @@
 
 namespace tn::rt {
 
-/// A file, a call or an argument that does not fit; the text is that of tenon_rt_error().
+/// An invalid file, call or argument; the text is that of tenon_rt_error().
 struct Error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The element type that a C++ type is.
+/// The element type of a C++ type.
 template <class T>
 constexpr tenon_rt_dtype dtype_of() {
   if constexpr (std::is_same_v<T, bool>) return TENON_RT_BOOL;
@@ -46,12 +46,12 @@ constexpr tenon_rt_dtype dtype_of() {
                 "Input(dtype, data, shape)");
 }
 
-/// Elements of the caller, which must stay until the call is over. They are not copied.
+/// Elements owned by the caller, valid until the call returns. They are not copied.
 class Input {
  public:
   Input(tenon_rt_dtype dtype, const void* data, std::vector<int64_t> shape)
       : dtype_(dtype), data_(data), shape_(std::move(shape)) {}
-  /// From anything with elements in a row: std::vector, std::array, std::span.
+  /// From any contiguous range: std::vector, std::array, std::span.
   template <std::ranges::contiguous_range R>
   Input(const R& elements, std::vector<int64_t> shape)
       : Input(dtype_of<std::ranges::range_value_t<R>>(), std::ranges::data(elements),
@@ -62,7 +62,7 @@ class Input {
       throw Error("an input has " + std::to_string(std::ranges::size(elements)) +
                   " elements, and its shape " + std::to_string(count));
   }
-  /// A size given at run time.
+  /// A size input.
   Input(int64_t size) : dtype_(TENON_RT_I64), is_size_(true), size_(size) {}
 
   tenon_rt_tensor get() const {
@@ -79,7 +79,7 @@ class Input {
   int64_t size_ = 0;
 };
 
-/// A result; its memory goes with it.
+/// A result, which owns its memory.
 class Tensor {
  public:
   explicit Tensor(tenon_rt_tensor taken) : at_(taken) {}
@@ -113,9 +113,9 @@ class Tensor {
 };
 
 struct LoadOptions {
-  bool trust = false;  // run machine code that this user's machine did not write
-  /// Whether checksums are compared. true: of the whole file, now. false: not of weights. Not set:
-  /// of the whole file, now or, if it is large, in the first call.
+  bool trust = false;  // run machine code that was not saved by this user here
+  /// Whether checksums are verified. true: of the whole file, when loading. false: not of weights.
+  /// Not set: of the whole file, when loading or, if it is large, in the first call.
   std::optional<bool> verify = {};
 
   uint32_t flags() const {
@@ -125,7 +125,7 @@ struct LoadOptions {
   }
 };
 
-/// A loaded file. Calls may come from any number of threads at once.
+/// A loaded file. Any number of threads may call it concurrently.
 class Executable {
  public:
   explicit Executable(const std::string& path, LoadOptions options = {})

@@ -1,5 +1,5 @@
 #pragma once
-// Signals: named parts of a program, and a YAML file that configures how they are compiled.
+// Signals: named regions of a program, and a YAML file that configures them.
 //
 //     forward:
 //       compile: true              # or false, or {mode: max-autotune, threshold: 3}
@@ -12,7 +12,7 @@
 //       loss = model(x);
 //     }
 //
-// Names that the file does not know change nothing, and so do all of them without a file.
+// Names that are not in the file have no effect.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -23,15 +23,15 @@
 
 namespace tn::signal {
 
-/// When what is recorded in a region is compiled, as one plan.
+/// When the ops of a region are compiled, as one plan.
 struct Compile {
-  bool wanted = true;            // false: never, whatever holds for the process
+  bool wanted = true;            // false: never, overriding the process
   std::string mode = "default";  // or "reduce-overhead", "max-autotune": see CompileSettings
   int64_t threshold = 1;         // runs; above 1 it is compiled in the background after so many
   friend bool operator==(const Compile&, const Compile&) = default;
 };
 
-/// How tensors are laid out over workers. Takes effect with workers.
+/// How tensors are distributed over workers. No effect without workers.
 struct Shard {
   std::optional<int64_t> axis;  // that is divided; nothing: every worker has all of it
   std::vector<int64_t> workers;
@@ -39,32 +39,32 @@ struct Shard {
   friend bool operator==(const Shard&, const Shard&) = default;
 };
 
-/// What the file says of a name.
+/// The configuration of a name.
 struct Settings {
   std::string name;
-  std::optional<Compile> compile;  // nothing: as around the region
+  std::optional<Compile> compile;  // none: as the enclosing region
   std::optional<Shard> shard;
-  std::string backward;  // "": not said
+  std::string backward;  // "": not given
 };
 
-/// Loads a configuration in place of the former one. Errors name the file, the line and the key,
-/// and leave the former configuration unchanged.
+/// Loads a configuration, replacing the current one. Errors name the file, the line and the key,
+/// and leave the current configuration unchanged.
 void load(const std::string& path);
 /// The same from text; `name` for messages.
 void load_text(std::string_view yaml, const std::string& name = "text");
-/// Removes the configuration, that of TENON_CONFIG included.
+/// Clears the configuration and overrides TENON_CONFIG.
 void unload();
 /// The current configuration, in the order of the file. Reads TENON_CONFIG if nothing was loaded.
 std::vector<Settings> config();
 
-/// Ops recorded on this thread from construction to destruction, nested regions excepted, form the
-/// region `name`. A region is evaluated lazily, as one plan of its own. Inside a traced function it
-/// is a name only.
+/// The ops recorded on this thread during its lifetime, except those of nested regions, form the
+/// region `name`. It is evaluated separately, as one plan, when its values are needed. In traced
+/// functions it is only a name.
 class Context {
  public:
-  /// `backward`: the signal of its derivatives, in place of what the file says.
+  /// `backward`: the signal of its derivatives, which overrides the file.
   explicit Context(std::string_view name, std::string_view backward = {});
-  /// Leaves the region and those that were entered in it and not left.
+  /// Leaves the region and all regions entered inside it.
   ~Context();
   Context(const Context&) = delete;
 
@@ -72,14 +72,14 @@ class Context {
   size_t outer_;  // number of regions around it
 };
 
-/// The same in two calls, which are on one thread.
+/// The same as two calls, on one thread.
 void enter(std::string_view name, std::string_view backward = {});
-/// Fails unless `name` is the region entered last.
+/// Fails unless `name` is the innermost region.
 void leave(std::string_view name);
-/// The regions this thread is in, outermost first.
+/// The active regions of this thread, outermost first.
 std::vector<std::string> entered();
 
-/// `x`, laid out over workers as the file says for `name`.
+/// `x`, distributed over workers as configured for `name`.
 Tensor tensor(const Tensor& x, std::string_view name);
 
 }  // namespace tn::signal
