@@ -50,13 +50,13 @@ def test_links_of_the_repository_become_links_of_the_site(tools, tmp_path):
 
     (tmp_path / "examples").mkdir()
     (tmp_path / "examples/one.py").write_text("print(1)\n")
-    text = "[a](docs/a.md#x) [b](docs/) [c](examples) [d](examples/one.py) `[e](examples)`\n"
-    pages = {"index.md": text + "```\n[f](docs/)\n```", "docs/a.md": "[up](../README.md)",
-             "docs/index.md": ""}
+    text = "![p](docs/p.svg) [a](docs/a.md#x) [b](docs/) `[c](docs/)`\n"
+    code = "```\n[d](docs/)\n```\n[e](examples) [f](examples/one.py)"
+    pages = {"index.md": text + code, "docs/a.md": "[up](../README.md)", "docs/index.md": ""}
     done = links.resolved(pages, tmp_path)
     assert done["index.md"] == (
-        "[a](docs/a.md#x) [b](docs/index.md) [c](examples/index.md) [d](examples/one.py.md) "
-        "`[e](examples)`\n```\n[f](docs/)\n```")
+        "![p](docs/p.svg) [a](docs/a.md#x) [b](docs/index.md) `[c](docs/)`\n"
+        "```\n[d](docs/)\n```\n[e](examples/index.md) [f](examples/one.py.md)")
     assert done["docs/a.md"] == "[up](../index.md)"
     assert "print(1)" in done["examples/one.py.md"] and "print(1)" in done["examples/index.md"]
 

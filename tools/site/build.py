@@ -6,6 +6,7 @@ the site. Broken links, unknown references and assets from the network fail the 
 """
 import argparse
 import pathlib
+import shutil
 import subprocess
 import sys
 import time
@@ -78,6 +79,14 @@ def write(pages):
             (SITE / name).with_suffix(".html").unlink(missing_ok=True)
 
 
+def copy_pictures():
+    for path in (ROOT / "docs").rglob("*"):
+        if path.suffix in links.PICTURES:
+            copy = PAGES / path.relative_to(ROOT)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(path, copy)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--fresh", action="store_true", help="read every page again")
@@ -88,6 +97,7 @@ def main():
     pages["benchmarks.md"] = benchmark_page.page(ROOT / "bench/results/latest.json")
     add_contents(pages)
     write(links.resolved(pages, ROOT))
+    copy_pictures()
     options = ["-W", "--keep-going", "-q", "-j", "auto"] + ["-E"] * given.fresh
     command = [sys.executable, "-m", "sphinx", "-b", "html", *options, "-c", str(HERE),
                "-d", str(PAGES) + "-cache", str(PAGES), str(SITE)]

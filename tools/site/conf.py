@@ -38,7 +38,7 @@ def titles_only(toc):
 
 
 def light_navigation(app, page, template, context, doctree):
-    """The sidebar shows titles; without this, all headings of all pages are copied for each page."""
+    """The sidebar shows titles. Without this, Sphinx copies all headings for each page."""
     whole, draw = app.env.tocs, context.get("toctree")
     if not hasattr(app, "bare_tocs"):
         app.bare_tocs = {name: titles_only(toc) for name, toc in whole.items()}

@@ -6,6 +6,7 @@ import urllib.parse
 
 LINK = re.compile(r"(`[^`]*`)|(?<=\])\(([^()\s]+)\)")
 FENCE = re.compile(r" *(```+|~~~+)")
+PICTURES = (".svg", ".png")
 LANGUAGES = {".py": "python", ".cpp": "cpp", ".c": "c", ".h": "cpp", ".txt": "cmake", ".sh": "bash"}
 
 
@@ -35,6 +36,8 @@ class Resolver:
             if page in self.pages or page in self.made:
                 return page
         source = self.root / path
+        if path.endswith(PICTURES):
+            return path
         if source.is_dir():
             name = posixpath.join(path, "index.md")
             files = sorted(p for p in source.iterdir() if p.is_file())
