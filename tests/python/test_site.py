@@ -113,6 +113,32 @@ def test_every_public_name_of_python_is_in_the_reference(tools):
             assert f".{name}`" in text, name
 
 
+def documented():
+    """It steps:
+
+    v = 2 * v
+    w = w - v
+
+    >>> documented()
+    """
+
+
+def test_docstrings_become_markdown(tools):
+    import python_reference
+
+    assert python_reference.docstring(documented) == (
+        "It steps:\n\n```text\nv = 2 * v\nw = w - v\n```\n\n```pycon\n>>> documented()\n```")
+
+
+def test_long_signatures_have_a_parameter_a_line(tools):
+    import python_reference
+
+    signature = "(first: dict[str, int], second: str = 'a, b', *, third: int = 0) -> " + "x" * 40
+    assert python_reference.wrapped("f", signature) == [
+        "f(", "    first: dict[str, int],", "    second: str = 'a, b',", "    *,",
+        "    third: int = 0,", ") -> " + "x" * 40]
+
+
 def test_the_page_of_benchmarks_without_results_says_how_to_get_them(tools, tmp_path):
     import benchmark_page
 

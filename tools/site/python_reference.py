@@ -12,7 +12,7 @@ MODULES = (
 PAGES = ["tenon", "tensor", *(name.replace(".", "-") for name in MODULES)]
 OPS = "[op reference](../../docs/ops/README.md)"
 EMPTY = inspect.Parameter.empty
-MEMBER = "```{{rubric}} `{}`\n:class: member\n```"
+MEMBER = "~~~{{rubric}} `{}`\n:class: member\n~~~"
 NATIVE = re.compile(r"\A\w*(\(.*\)( -> .*)?)(\n+|$)")  # what nanobind writes above a docstring
 
 
@@ -85,14 +85,17 @@ def tensor_page():
 
 def module_page(name, module):
     parts = [f"# tenon.{name}", "", docstring(module), ""]
-    ops = []
+    ops, named = [], {}
     described = {inspect.getdoc(op) for op in vars(tn).values() if is_op(op)}
     for short, thing in public(module):
         native = type(thing).__name__ == "nb_func"
         if is_op(thing) or inspect.getdoc(thing) in described:
             ops.append(short)
         elif native or str(getattr(thing, "__module__", "")).startswith(f"tenon.{name}"):
-            parts.append(entry(f"tn.{name}.{short}", thing))
+            named.setdefault(thing, []).append(f"tn.{name}.{short}")
+    for thing, (first, *others) in named.items():
+        also = ", ".join(f"`{other}`" for other in others)
+        parts += [entry(first, thing)] + [f"Also {also}.\n"] * bool(others)
     if ops:
         listed = ", ".join(f"`{short}`" for short in ops)
         parts += ["", f"These names are in the {OPS}: {listed}.", ""]
@@ -120,9 +123,10 @@ def wrapped(name, signature):
     inside, arrow, result = signature.rpartition(" -> ")
     inside = inside if arrow else signature
     parts, depth, begin = [], 0, 1
-    for at, char in enumerate(inside):
-        depth += (char in "([{") - (char in ")]}")
-        if (char == "," and depth == 1) or at == len(inside) - 1:
+    for found in re.finditer(r"'[^']*'|[][(){},]", inside):
+        token, at = found[0], found.start()
+        depth += (token in "([{") - (token in ")]}")
+        if (token == "," and depth == 1) or depth == 0:
             parts.append("    " + inside[begin:at].strip() + ",")
             begin = at + 1
     return [name + "(", *parts, ")" + arrow + result * bool(arrow)]
@@ -180,16 +184,19 @@ def shown(value):
 
 
 def docstring(thing):
-    """Markdown: a paragraph that is a session, or is indented, becomes a block of code."""
+    """Markdown: sessions, formulas and what is indented become blocks of code."""
     text = NATIVE.sub("", inspect.getdoc(thing) or "", count=1)
-    return "\n\n".join(map(fenced, re.split(r"\n\s*\n", text)))
+    paragraphs = re.split(r"\n\s*\n", text)
+    return "\n\n".join(map(fenced, paragraphs, ["", *paragraphs]))
 
 
-def fenced(paragraph):
+def fenced(paragraph, before):
+    """Indentation alone does not tell: Python removes it where the whole text has it."""
     lines = paragraph.splitlines()
+    formulas = before.endswith(":") and all(" = " in line for line in lines)
     if paragraph.lstrip().startswith(">>>"):
         language = "pycon"
-    elif lines and all(line.startswith("    ") for line in lines):
+    elif lines and (formulas or all(line.startswith("    ") for line in lines)):
         language = "text"
     else:
         return paragraph
