@@ -18,10 +18,10 @@
 namespace tn {
 namespace {
 
-constexpr int64_t kDepth = 1024;            // of the weights that stay in L2 while rows pass
-constexpr int64_t kRowsOfChunk = 48;        // at least: weights are read once for them
-constexpr int64_t kChunkWork = 1 << 20;     // multiply-adds worth a chunk
-constexpr int64_t kTableEntries = 1 << 15;  // addresses of a chunk's windows
+constexpr int64_t kDepth = 1024;             // of the weights that stay in L2 while rows pass
+constexpr int64_t kRowsOfChunk = 48;         // at least: weights are read once for them
+constexpr int64_t kConvChunkWork = 1 << 20;  // multiply-adds worth a chunk
+constexpr int64_t kTableEntries = 1 << 15;   // addresses of a chunk's windows
 constexpr int64_t kEpilogueElements = 1 << 14;
 
 bool is_depthwise(const ConvArgs& args) {
@@ -197,11 +197,11 @@ void Tiled<T>::run() {
   bool depthwise = is_depthwise(args_);
   int64_t groups = depthwise ? 1 : args_.groups, panels = depthwise ? 1 : weights_.panels();
   int64_t row_work = windows_.segments * windows_.run * (depthwise ? 1 : args_.out_channels);
-  int64_t rows = std::max(kRowsOfChunk, kChunkWork / std::max<int64_t>(row_work, 1));
+  int64_t rows = std::max(kRowsOfChunk, kConvChunkWork / std::max<int64_t>(row_work, 1));
   rows = std::min(rows, std::max(kernels_.rows, kTableEntries / (windows_.segments + 1)));
   int64_t row_parts = std::max<int64_t>(1, windows_.rows / rows);
   int64_t part_work = windows_.rows / row_parts * row_work;
-  int64_t panel_parts = std::clamp<int64_t>(part_work / (2 * kChunkWork), 1, panels);
+  int64_t panel_parts = std::clamp<int64_t>(part_work / (2 * kConvChunkWork), 1, panels);
   parallel_for(groups * row_parts * panel_parts, [&](int64_t i) {
     auto in_rows = chunk_range(tiles(), row_parts, i / panel_parts % row_parts);
     auto in_panels = chunk_range(panels, panel_parts, i % panel_parts);

@@ -1,6 +1,7 @@
 // Fourier transforms.
 #include <cmath>
 
+#include "backend/cpu/kernels/fourier_transform.h"
 #include "backend/cpu/library/cpu_library.h"
 #include "ops/fourier.h"
 #include "ops/op_decls.h"
