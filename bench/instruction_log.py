@@ -42,10 +42,10 @@ TRACED = """
 import sys, time
 from pathlib import Path
 import tenon as tn
-from tenon.watching.trace_file import TraceFile
+from tenon.watching.recording_file import RecordingFile
 x = tn.ones(4)
 tn.eval(x)
-trace = TraceFile(Path(sys.argv[1]))
+trace = RecordingFile(Path(sys.argv[1]))
 for _ in range(int(sys.argv[2])):
     tn.eval(x * 2)
 began = time.perf_counter()
