@@ -51,7 +51,7 @@ def _class(o: Any) -> type:
 def _question(code: types.CodeType) -> str | None:
     line, before = code.co_firstlineno, None
     for now in dis.get_instructions(code):
-        line = now.starts_line or line
+        line = (now.positions and now.positions.lineno) or line
         asked = None
         if now.opname in ("LOAD_GLOBAL", "LOAD_NAME") and now.argval in ("type", "id"):
             asked = f"{now.argval}(...)"

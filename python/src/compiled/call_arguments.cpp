@@ -72,8 +72,14 @@ bool is_exact_integer(PyObject* o) {
 }
 
 PyObject* referent(PyObject* weak) {
+#if PY_VERSION_HEX < 0x030D0000
   PyObject* found = PyWeakref_GetObject(weak);
   return found == Py_None ? nullptr : found;
+#else
+  PyObject* found = nullptr;
+  if (PyWeakref_GetRef(weak, &found) > 0) Py_DECREF(found);  // the caller gets no reference
+  return found;
+#endif
 }
 
 bool same_object(PyObject* a, PyObject* b) {

@@ -79,8 +79,10 @@ nb::list CallKey::tree_classes() const {
 
 std::string CallKey::text(size_t leaf) const {
   if (const Number* n = with_leaf(numbers, leaf)) return number_text(*n);
-  if (const Constant* c = with_leaf(constants, leaf))
-    return short_repr(c->weak ? PyWeakref_GetObject(c->value.ptr()) : c->value.ptr());
+  if (const Constant* c = with_leaf(constants, leaf)) {
+    PyObject* value = c->weak ? referent(c->value.ptr()) : c->value.ptr();
+    return short_repr(value ? value : Py_None);
+  }
   return format("{}", *types[static_cast<size_t>(std::ranges::find(at, leaf) - at.begin())]);
 }
 
