@@ -54,46 +54,98 @@ if TYPE_CHECKING:
     from . import tree as tree
     from .array_api import (
         __array_api_version__ as __array_api_version__,
+    )
+    from .array_api import (
         __array_namespace_info__ as __array_namespace_info__,
+    )
+    from .array_api import (
         broadcast_shapes as broadcast_shapes,
+    )
+    from .array_api import (
         can_cast as can_cast,
+    )
+    from .array_api import (
         e as e,
+    )
+    from .array_api import (
         finfo as finfo,
+    )
+    from .array_api import (
         iinfo as iinfo,
+    )
+    from .array_api import (
         inf as inf,
+    )
+    from .array_api import (
         isdtype as isdtype,
+    )
+    from .array_api import (
         nan as nan,
+    )
+    from .array_api import (
         newaxis as newaxis,
+    )
+    from .array_api import (
         pi as pi,
     )
     from .auto_compile import (
         HotPaths as HotPaths,
+    )
+    from .auto_compile import (
         hot_paths as hot_paths,
+    )
+    from .auto_compile import (
         set_auto_compile as set_auto_compile,
     )
     from .checkpoints import (
         Checkpoints as Checkpoints,
+    )
+    from .checkpoints import (
         load_checkpoint as load_checkpoint,
+    )
+    from .checkpoints import (
         save_checkpoint as save_checkpoint,
     )
     from .compilation import (
         compile as compile,
+    )
+    from .compilation import (
         disable_compile as disable_compile,
+    )
+    from .compilation import (
         enable_compile as enable_compile,
+    )
+    from .compilation import (
         show as show,
     )
     from .control_flow import (
         associative_scan as associative_scan,
+    )
+    from .control_flow import (
         cond as cond,
+    )
+    from .control_flow import (
         fori_loop as fori_loop,
+    )
+    from .control_flow import (
         map as map,
+    )
+    from .control_flow import (
         scan as scan,
+    )
+    from .control_flow import (
         switch as switch,
+    )
+    from .control_flow import (
         while_loop as while_loop,
     )
     from .custom import (
         custom_function as custom_function,
+    )
+    from .custom import (
         custom_jvp as custom_jvp,
+    )
+    from .custom import (
         custom_vjp as custom_vjp,
     )
     from .debugging import debug_indices as debug_indices
@@ -102,75 +154,171 @@ if TYPE_CHECKING:
     from .executables import Executable as Executable
     from .explanation import (
         Explanation as Explanation,
+    )
+    from .explanation import (
         Profile as Profile,
+    )
+    from .explanation import (
         explain as explain,
+    )
+    from .explanation import (
         profile as profile,
     )
     from .files import (
         MissingFile as MissingFile,
+    )
+    from .files import (
         load as load,
+    )
+    from .files import (
         load_safetensors as load_safetensors,
+    )
+    from .files import (
         save as save,
+    )
+    from .files import (
         save_safetensors as save_safetensors,
+    )
+    from .files import (
         savez as savez,
+    )
+    from .files import (
         savez_compressed as savez_compressed,
     )
-    from .grad_mode import enable_grad as enable_grad, no_grad as no_grad
+    from .grad_mode import enable_grad as enable_grad
+    from .grad_mode import no_grad as no_grad
     from .input_infos import (
         DimensionInputInfo as DimensionInputInfo,
+    )
+    from .input_infos import (
         InputInfo as InputInfo,
+    )
+    from .input_infos import (
         NamedDimension as NamedDimension,
     )
     from .model import (
         CBackend as CBackend,
+    )
+    from .model import (
         CpuBackend as CpuBackend,
+    )
+    from .model import (
         CudaBackend as CudaBackend,
+    )
+    from .model import (
         InterpreterBackend as InterpreterBackend,
+    )
+    from .model import (
         IOKey as IOKey,
+    )
+    from .model import (
         JaxBackend as JaxBackend,
+    )
+    from .model import (
         Model as Model,
+    )
+    from .model import (
         NumpyBackend as NumpyBackend,
+    )
+    from .model import (
         PhysicalModel as PhysicalModel,
+    )
+    from .model import (
         TorchBackend as TorchBackend,
+    )
+    from .model import (
         TrainModel as TrainModel,
     )
     from .nn import (
         Conv as Conv,
+    )
+    from .nn import (
         ConvTranspose as ConvTranspose,
+    )
+    from .nn import (
         Embedding as Embedding,
+    )
+    from .nn import (
         GroupNorm as GroupNorm,
+    )
+    from .nn import (
         LayerNorm as LayerNorm,
+    )
+    from .nn import (
         Linear as Linear,
+    )
+    from .nn import (
         Module as Module,
+    )
+    from .nn import (
         RMSNorm as RMSNorm,
+    )
+    from .nn import (
         Sequential as Sequential,
     )
     from .printing import (
         get_printoptions as get_printoptions,
+    )
+    from .printing import (
         printoptions as printoptions,
+    )
+    from .printing import (
         set_printoptions as set_printoptions,
     )
-    from .progress_bar import Progress as Progress, progress as progress
+    from .progress_bar import Progress as Progress
+    from .progress_bar import progress as progress
     from .random import (
         multinomial as multinomial,
+    )
+    from .random import (
         rand as rand,
+    )
+    from .random import (
         rand_like as rand_like,
+    )
+    from .random import (
         randn as randn,
+    )
+    from .random import (
         randn_like as randn_like,
     )
     from .transforms import (
         ShapeDtypeStruct as ShapeDtypeStruct,
+    )
+    from .transforms import (
         checkpoint as checkpoint,
+    )
+    from .transforms import (
         eval_shape as eval_shape,
+    )
+    from .transforms import (
         grad as grad,
+    )
+    from .transforms import (
         hessian as hessian,
+    )
+    from .transforms import (
         jacfwd as jacfwd,
+    )
+    from .transforms import (
         jacobian as jacobian,
+    )
+    from .transforms import (
         jacrev as jacrev,
+    )
+    from .transforms import (
         jvp as jvp,
+    )
+    from .transforms import (
         linearize as linearize,
+    )
+    from .transforms import (
         value_and_grad as value_and_grad,
+    )
+    from .transforms import (
         vjp as vjp,
+    )
+    from .transforms import (
         vmap as vmap,
     )
 

@@ -9,7 +9,7 @@ import keyword
 def make(rows: list[tuple[str, bool, object]]) -> inspect.Signature:
     """The signature for (name, required, default) in order."""
     params = []
-    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    kind: inspect._ParameterKind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     had_default = False
     for name, required, default in rows:
         if required and had_default:

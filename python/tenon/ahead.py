@@ -131,7 +131,7 @@ class _Trace:
     def __call__(self, tensors: list[_core.Tensor], sizes: list[Any]) -> list[_core.Tensor]:
         given = {InputInfo: iter(tensors), DimensionInputInfo: iter(sizes)}
         values = iter([p.with_inputs(given) for p in self.parameters])
-        arguments = {}
+        arguments: dict[str, Any] = {}
         for name, value in self._bound.arguments.items():
             kind = self._bound.signature.parameters[name].kind
             if kind is inspect.Parameter.VAR_POSITIONAL:

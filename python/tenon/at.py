@@ -7,6 +7,7 @@ from . import _core
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Any
 
 
 class At:
@@ -92,7 +93,7 @@ def _html(self: _core.Tensor) -> str:
     )
 
 
-def install(tensor: type) -> None:
+def install(tensor: Any) -> None:
     """Gives the compiled class the parts that are written in Python."""
     tensor.at = property(At, doc="Functional updates: `x.at[i].set(v)`.")
     tensor.__array_namespace__ = _namespace

@@ -97,7 +97,8 @@ def _parts(name: str, metadata: dict[str, str]) -> dict[str, Any]:
     if about["version"] != 1:
         hint = "load it with a newer tenon"
         _core._fail("value", f"load_checkpoint: {name} has version {about['version']}", hint)
-    return about["parts"]
+    parts: dict[str, Any] = about["parts"]
+    return parts
 
 
 def _check_part(name: str, saved: dict[str, Any], part: str, into: Any) -> None:

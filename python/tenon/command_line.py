@@ -60,8 +60,8 @@ class CannotFind(Exception):
     """What is to be compiled is not where it was said to be."""
 
 
-def compile_function(source: str, inputs: list[tuple], values: list[str], level: int, output: str,
-                     targets: list[str], debug: bool) -> None:
+def compile_function(source: str, inputs: list[tuple[Any, ...]], values: list[str], level: int,
+                     output: str, targets: list[str], debug: bool) -> None:
     """Compiles what `source` names ("model.py:function") and saves it."""
     f = load(source)
     given = {name: info(name, *rest) for name, *rest in inputs}
@@ -111,7 +111,8 @@ def load(source: str) -> Callable[..., Any]:
         raise CannotFind(f"{source}: a class, not what its calls make\n  hint: write '{source}()'")
     if not callable(f):
         raise CannotFind(f"{source}: not a function but {type(f).__name__}")
-    return f
+    function: Callable[..., Any] = f
+    return function
 
 
 def load_file(path: str) -> ModuleType:

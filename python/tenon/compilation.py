@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 @overload
-def compile(
+def compile(  # type: ignore[overload-overlap]  # a module is callable too: the first match counts
     fun: M,
     inputs: Any = ...,
     outputs: Any = ...,
@@ -65,7 +65,7 @@ def compile(
     fun: Callable[P, R], *, kwargs: Mapping[str, Any], **options: Unpack[Options]
 ) -> Executable: ...
 @overload
-def compile(
+def compile(  # type: ignore[overload-overlap]  # a model is callable too
     fun: Callable[P, R],
     inputs: Any = ...,
     outputs: Any = ...,
@@ -82,7 +82,13 @@ def compile(
 ) -> Callable[[Callable[P, R]], _core.CompiledFunction[P, R]]: ...
 @overload
 def compile(
-    fun: Model | None = ..., *args: Any, model: Model | None = ..., **model_options: Any
+    fun: Model | None = ...,
+    inputs: Any = ...,
+    outputs: Any = ...,
+    shapeless: Any = ...,
+    *,
+    model: Model | None = ...,
+    **model_options: Any,
 ) -> PhysicalModel: ...
 def compile(
     fun: Callable[..., Any] | None = None,
@@ -189,7 +195,8 @@ def compile(
     if is_model(fun) or model is not None:
         from .model.physical import compile_given
 
-        return compile_given(fun if model is None else model, _changed(options), model_options)
+        chosen: Any = fun if model is None else model
+        return compile_given(chosen, _changed(options), model_options)
     if model_options:
         unknown = next(iter(model_options))
         raise TypeError(f"compile() got an unexpected keyword argument {unknown!r}")

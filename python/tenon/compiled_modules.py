@@ -65,9 +65,9 @@ def compiled_module(
     """`module` with `compiled` for its calls. Both have one state: a change of one is in both."""
     own = type(module)
     named = {name: getattr(own, name) for name in ("__module__", "__qualname__", "__doc__")}
-    made_class = type(own.__name__, (_CompiledCall, own), named)
+    made_class: Any = type(own.__name__, (_CompiledCall, own), named)
     made_class._plain, made_class._compiled = own, compiled
     made_class._of, made_class._options = module, options
-    made = object.__new__(made_class)
+    made: Any = object.__new__(made_class)
     made.__dict__ = module.__dict__
     return made

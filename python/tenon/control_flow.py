@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 import operator
+from collections.abc import Callable, Sequence
 from typing import Any, SupportsIndex
 
 from . import _core, tree
@@ -29,7 +29,7 @@ def cond(
     yes = FlatFunction("cond", true_fn, given, number=_core._number)
     no = FlatFunction("cond", false_fn, given, like=yes, number=_core._number)
     made = _core._cond(pred, yes, no, given.tensors)
-    return (yes.results or no.results).with_tensors(made)
+    return (yes.made or no.results).with_tensors(made)
 
 
 def while_loop(cond_fn: Callable[[Any], Any], body_fn: Callable[[Any], Any], init: Any) -> Any:

@@ -109,13 +109,14 @@ class custom_vjp:
         return self if instance is None else types.MethodType(self, instance)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self._fwd is None or self._bwd is None:
+        fwd, bwd = self._fwd, self._bwd
+        if fwd is None or bwd is None:
             _core._fail("value", f"custom_vjp: {_name_of(self.fun)} has no rule; call defvjp first")
         fixed, varying, whole = _split(self._fixed, args)
         kept: list[Any] = []
 
         def forward(*given: Any) -> tuple[Any, list[_core.Tensor]]:
-            made = self._fwd(*whole(given), **kwargs)
+            made = fwd(*whole(given), **kwargs)
             if not isinstance(made, tuple) or len(made) != 2:
                 _core._fail("type", "custom_vjp: fwd must return a pair: result and residuals")
             leaves, structure = tree.flatten(made[1])
@@ -129,7 +130,7 @@ class custom_vjp:
             for place, value in zip(places, outputs[1]):
                 residuals[place] = value
             whole_cts = _filled(cts[0], outputs[0])
-            made = self._bwd(*fixed, tree.unflatten(structure, residuals), whole_cts)
+            made = bwd(*fixed, tree.unflatten(structure, residuals), whole_cts)
             if not isinstance(made, tuple) or len(made) != len(varying):
                 _core._fail(
                     "type",
@@ -188,14 +189,15 @@ class custom_jvp:
         return self if instance is None else types.MethodType(self, instance)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self._jvp is None:
+        jvp = self._jvp
+        if jvp is None:
             _core._fail("value", f"custom_jvp: {_name_of(self.fun)} has no rule; call defjvp first")
         fixed, varying, whole = _split(self._fixed, args)
 
         def tangents_of(primals: Any, tangents: Any) -> Any:
             if len(varying) == 1:
                 primals, tangents = (primals,), (tangents,)
-            made = self._jvp(*fixed, primals, _filled(tangents, primals))
+            made = jvp(*fixed, primals, _filled(tangents, primals))
             if not isinstance(made, tuple) or len(made) != 2:
                 _core._fail("type", "custom_jvp: the rule must return a pair: result and tangents")
             return made[1]

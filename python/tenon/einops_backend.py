@@ -55,7 +55,7 @@ def _define(backends: Any) -> None:
             return _core.concat(tensors, axis=axis)
 
         def is_float_type(self, x: Any) -> bool:
-            return x.dtype.name.startswith(("float", "bfloat"))
+            return str(x.dtype.name).startswith(("float", "bfloat"))
 
         def einsum(self, pattern: str, *x: Any) -> Any:
             return _core.einsum(pattern, *x)
@@ -72,7 +72,7 @@ class _Finder:
             return None
         from importlib.util import find_spec
 
-        sys.meta_path.remove(self)  # type: ignore[arg-type]
+        sys.meta_path.remove(self)
         spec = find_spec(name)
         if spec is not None and spec.loader is not None:
             run = spec.loader.exec_module
@@ -89,4 +89,4 @@ def install() -> None:
     if _BACKENDS in sys.modules:
         _define(sys.modules[_BACKENDS])
     else:
-        sys.meta_path.insert(0, _Finder())  # type: ignore[arg-type]
+        sys.meta_path.insert(0, _Finder())

@@ -33,7 +33,7 @@ class Executable(_core._Executable):
     def __init__(
         self,
         program: _core._Program,
-        parameters: list[surface.Parameter] = [],
+        parameters: Sequence[surface.Parameter] = (),
         results: _core.TreeStructure | None = None,
     ) -> None:
         if not isinstance(program, _core._Program):

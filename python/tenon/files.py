@@ -43,16 +43,16 @@ def path_of(what: str, path: Any) -> str:
     """`path` as the system names it; `what` is the function that was given it."""
     if not isinstance(path, (str, bytes, os.PathLike)):
         _core._fail("type", f"{what}: not a path: {path!r} ({type(path).__name__})")
-    path = os.fsdecode(path)
-    if not path:
+    name = os.fsdecode(path)
+    if not name:
         _core._fail("value", f"{what}: the path is empty")
-    if "\0" in path:
-        _core._fail("value", f"{what}: a path cannot contain zero bytes: {path!r}")
+    if "\0" in name:
+        _core._fail("value", f"{what}: a path cannot contain zero bytes: {name!r}")
     try:
-        os.fsencode(path)
+        os.fsencode(name)
     except UnicodeEncodeError:
-        _core._fail("value", f"{what}: invalid file name: {path!r}")
-    return path
+        _core._fail("value", f"{what}: invalid file name: {name!r}")
+    return name
 
 
 @contextlib.contextmanager
@@ -213,7 +213,7 @@ def savez_compressed(file: File, /, *tensors: Any, **named: Any) -> None:
 
 
 def _save_zip(
-    what: str, file: File, tensors: tuple[Any, ...], named: Mapping[str, Any], method: int
+    what: str, file: File, tensors: tuple[Any, ...], named: dict[str, Any], method: int
 ) -> None:
     everything = {f"arr_{i}": tensor for i, tensor in enumerate(tensors)}
     for name in everything.keys() & named.keys():
@@ -252,7 +252,8 @@ class _Summed:
 
 def _write_zip(out: Any, arrays: dict[str, np.ndarray], method: int) -> None:
     summed = _Summed(out)
-    with zipfile.ZipFile(summed, "w", method) as archive:
+    target: Any = summed  # it has what an archive needs of a file
+    with zipfile.ZipFile(target, "w", method) as archive:
         archive.comment = _NO_SUM
         for name, array in arrays.items():
             info = zipfile.ZipInfo(f"{name}.npy")  # without the time: the same file every time
@@ -279,10 +280,12 @@ def _write(what: str, file: Any, ending: str, write: Callable[[Any], None]) -> N
 def _array_of(what: str, tensor: _core.Tensor) -> np.ndarray:
     if tensor.dtype in _RAW:
         name, bits = _RAW[tensor.dtype]
-        return _core.bitcast(tensor, bits).numpy().view(name)
+        raw: np.ndarray = _core.bitcast(tensor, bits).numpy()
+        return raw.view(name)
     if tensor.dtype == _core.float8_e5m2:
         _core._fail("value", f"{what}: NumPy has no float8_e5m2", "save_safetensors has")
-    return tensor.numpy()
+    array: np.ndarray = tensor.numpy()
+    return array
 
 
 def _write_array(out: Any, array: np.ndarray) -> None:
@@ -339,7 +342,7 @@ def _read_elements(file: Any, size: int) -> np.ndarray:
     if count * dtype.itemsize > size:
         raise ValueError(f"{count} elements of {dtype.itemsize} bytes in {size} bytes")
     array = np.empty(count, dtype)
-    rest = memoryview(array.view(np.uint8)) if array.nbytes else memoryview(b"")
+    rest = memoryview(array.view(np.uint8).data) if array.nbytes else memoryview(b"")
     while len(rest):
         got = file.readinto(rest[:_STEP])
         if not got:
@@ -500,7 +503,9 @@ def _load(
         return Executable.load(name, verify=options.verify), {}
     if data is not None:
         return _core._parse_safetensors(data, name, options.verify)
-    return load_safetensors(name, return_metadata=True, verify=options.verify)
+    loaded: tuple[Any, dict[str, str]]
+    loaded = load_safetensors(name, return_metadata=True, verify=options.verify)
+    return loaded
 
 
 def _head(name: str) -> bytes:

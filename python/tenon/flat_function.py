@@ -29,7 +29,7 @@ def check_alike(name: str, made: _core._TensorTree, like: _core._TensorTree) -> 
 
 
 class FlatFunction:
-    """`f` of the arguments in `given`, on lists of tensors; `results` is what it returned last."""
+    """`f` of the arguments in `given`, on lists of tensors."""
 
     def __init__(
         self,
@@ -43,14 +43,20 @@ class FlatFunction:
         check_callable(name, f)
         self._name, self._f, self._given, self._like = name, f, given, like
         self._keywords, self._number = keywords, number
-        self.results: _core._TensorTree | None = None
+        self.made: _core._TensorTree | None = None  # by the last call
 
     def __call__(self, tensors: list[_core.Tensor]) -> list[_core.Tensor]:
         given = self._given.with_tensors(tensors)
         made = self._f(*given[0], **given[1]) if self._keywords else self._f(*given)
-        self.results = _core._TensorTree(as_tensors(made, self._number))
-        self.results.check_whole(self._name)
-        like = self._like.results if isinstance(self._like, FlatFunction) else self._like
+        self.made = results = _core._TensorTree(as_tensors(made, self._number))
+        results.check_whole(self._name)
+        like = self._like.made if isinstance(self._like, FlatFunction) else self._like
         if like is not None:
-            check_alike(self._name, self.results, like)
-        return self.results.tensors
+            check_alike(self._name, results, like)
+        return results.tensors
+
+    @property
+    def results(self) -> _core._TensorTree:
+        """What a function that was called returned last."""
+        assert self.made is not None
+        return self.made

@@ -101,7 +101,7 @@ def plain_function(f: Any) -> types.FunctionType | None:
     while isinstance(f, (functools.partial, _core.CompiledFunction)):
         f = f.func if isinstance(f, functools.partial) else f.__wrapped__
     if not isinstance(f, (types.FunctionType, types.MethodType, type)):
-        f = getattr(type(f), "__call__", None)
+        f = getattr(type(f), "__call__", None)  # noqa: B004  the method is wanted, not whether
     f = getattr(f, "__func__", f)
     return f if isinstance(f, types.FunctionType) else None
 

@@ -59,8 +59,9 @@ class NamedDimension:
         return self.min, self.opt, self.max
 
     def __eq__(self, other: object) -> bool:
-        same = isinstance(other, NamedDimension)
-        return same and (self.name, self.range) == (other.name, other.range)
+        if not isinstance(other, NamedDimension):
+            return False
+        return (self.name, self.range) == (other.name, other.range)
 
     def __hash__(self) -> int:
         return hash((self.name, self.range))
@@ -127,8 +128,9 @@ class InputInfo:
         return ShapeBounds(*(tuple(bounds[k] for bounds in each) for k in range(3)))
 
     def __eq__(self, other: object) -> bool:
-        same = isinstance(other, InputInfo)
-        return same and (self.shape, self.dtype) == (other.shape, other.dtype)
+        if not isinstance(other, InputInfo):
+            return False
+        return (self.shape, self.dtype) == (other.shape, other.dtype)
 
     def __hash__(self) -> int:
         return hash((self.shape, self.dtype))

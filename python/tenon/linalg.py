@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from . import _core
 from ._core import (
@@ -92,8 +92,8 @@ def matrix_norm(x: object, /, *, keepdims: bool = False, ord: float | str = "fro
     return _core.matrix_norm(x, keepdims, _norm_name(ord))
 
 
-def _norm_name(ord: float | str) -> str:
-    """A norm of matrices as the ops name it."""
+def _norm_name(ord: float | str) -> Any:
+    """A norm of matrices as the ops name it, who check it."""
     return ord if isinstance(ord, str) else f"{ord:g}"
 
 

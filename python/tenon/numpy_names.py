@@ -71,7 +71,7 @@ def dot(
         return _core.multiply(x1, x2)
     if x2.ndim <= 2:
         return _core.matmul(x1, x2)
-    return _core.tensordot(x1, x2, axes=([x1.ndim - 1], [x2.ndim - 2]))
+    return _core.tensordot(x1, x2, [x1.ndim - 1], [x2.ndim - 2])
 
 
 def tril_indices(n: int, *place: Any, **named: Any) -> Any:
@@ -213,7 +213,7 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
         _core._fail(
             "value", f"select: {len(condlist)} conditions and {len(choicelist)} choices do not fit"
         )
-    made = default
+    made: Tensor = default
     for condition, choice in zip(reversed(condlist), reversed(choicelist)):
         condition = _core.asarray(condition)
         if condition.dtype != _core.bool:
@@ -242,7 +242,7 @@ def histogram(
             _core._fail("type", f"histogram: bins={bins!r} takes no weights; give a number of bins")
         bins = _bin_count(_core.asarray(x), bins, range)
     made = _core.count_in_bins(x, bins=bins, range=range, weights=weights, density=density)
-    return tuple(made)
+    return made[0], made[1]
 
 
 def install(tensor: type) -> None:
@@ -263,7 +263,7 @@ _WIDTHS: dict[str, Callable[[Tensor], float]] = {
 
 
 def _span(x: Tensor) -> float:
-    return _core.max(x).item() - _core.min(x).item()
+    return float(_core.max(x).item() - _core.min(x).item())
 
 
 def _bin_count(x: Tensor, rule: str, range: Any) -> int:

@@ -146,7 +146,7 @@ class Reads:
         """`fields`: the names of what is in the tuple, which are attributes."""
         if type(value) in CONTAINERS:  # what trees hold besides leaves
             for step, part in self._inside(value):
-                text = f".{fields[step[0]]}" if fields else text_of(step)
+                text = f".{fields[step[0]]}" if fields and step else text_of(step)
                 self._add_root(name + text, constant, part, None, further(steps, step))
             return
         check_argument(name, value)
@@ -154,7 +154,8 @@ class Reads:
             self._look_into(value)
             self._check_called(value)
         elif self._is_reachable(value) or isinstance(value, type):
-            if steps is None and type(value).__eq__ is not object.__eq__:
+            own_equality: Any = type(value).__eq__
+            if steps is None and own_equality is not object.__eq__:
                 return  # calls compare it by value, and so does the trace
             is_found = constant >= 0 and steps is not None
             owner = (None, constant, None, steps) if is_found else (None, -1, value, ())
@@ -239,7 +240,7 @@ class Reads:
     def _check_called(self, function: Any) -> None:
         """Refuses variables that a function reads, or one that it reads, where changes of what they
         hold cannot be seen. Its class may have methods that do, and are not called."""
-        waiting = list(own_variables(function, self._called))
+        waiting: list[Any] = list(own_variables(function, self._called))
         looked_at: dict[int, Any] = {}  # by id
         while waiting:
             holder, name, steps, path, value = waiting.pop()
@@ -505,7 +506,7 @@ def _is_of_trace(seen: tuple[Any, ...]) -> bool:
     """Whether a record has tensors of the trace: state, or what it leaks."""
     if seen[0] in ("sequence", "dict", "set", "array"):
         return any(map(_is_of_trace, seen[-1]))
-    return seen[0] == "any"
+    return bool(seen[0] == "any")
 
 
 def _same(a: Any, b: Any) -> bool:
@@ -517,7 +518,7 @@ def _same(a: Any, b: Any) -> bool:
     if isinstance(a, _core.Tensor):
         return _core._is_same_value(a, b)
     if is_array(a):
-        return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+        return bool(a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes())
     return a is b or bool(a == b)
 
 

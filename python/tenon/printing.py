@@ -11,7 +11,7 @@ from . import _core
 
 _NAMES = ("precision", "threshold", "edgeitems", "linewidth", "suppress", "sci_mode")
 _LEFT_OUT: Any = object()
-_PROFILES = {
+_PROFILES: dict[str, dict[str, Any]] = {
     "default": {"precision": None, "threshold": 1000, "edgeitems": 3, "linewidth": 80},
     "short": {"precision": 2, "threshold": 1000, "edgeitems": 2, "linewidth": 80},
     "full": {"precision": None, "threshold": sys.maxsize, "edgeitems": 3, "linewidth": 80},

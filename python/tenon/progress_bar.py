@@ -171,7 +171,8 @@ class _RichLine:
     """The same by `rich`, which also draws in notebooks."""
 
     def __init__(self, console: Any) -> None:
-        from rich.progress import BarColumn, Progress as RichProgress, TextColumn
+        from rich.progress import BarColumn, TextColumn
+        from rich.progress import Progress as RichProgress
 
         self._progress = RichProgress(
             TextColumn("{task.description}"),

@@ -101,7 +101,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def _nodes(structure: _core.TreeStructure) -> list[Any]:
-    made = []
+    made: list[Any] = []
     for kind, cls, children, data, fields in structure._nodes():
         if kind in ("leaf", "none"):
             made.append("*" if kind == "leaf" else None)
@@ -161,7 +161,7 @@ def _read(
     return parameters, None if nodes is None else tree.structure(results)
 
 
-_KINDS = type(Python.POSITIONAL_ONLY)
+_KINDS: Any = type(Python.POSITIONAL_ONLY)
 
 
 def _check_used(*several: Iterator[Any]) -> None:

@@ -142,7 +142,7 @@ def _text(x: _Tensor) -> str:
     return f"{x.dtype.name}{list(x.shape)}"
 
 
-_copied = _Tensor.__copy__
+_copied: Callable[[_Tensor], _Tensor] = _Tensor.__copy__
 
 
 def _copy(self: _Tensor) -> _Tensor:

@@ -32,7 +32,8 @@ class Sample:
     @property
     def function(self) -> _core.Op:
         """The public function."""
-        return getattr(_core, self.op)
+        function: _core.Op = getattr(_core, self.op)
+        return function
 
     def call(self, *operands: object) -> object:
         """Calls the function with `operands` in the order of `args`."""

@@ -109,7 +109,7 @@ def _paths(of: TreeStructure) -> list[_Path]:
             return [_Path(keys)]
         if kind == "object":  # its own tree stands for it
             return [path for _ in range(children) for path in walk(keys)]
-        names = data if kind == "dict" else fields if fields else range(children)
+        names = data if kind == "dict" else fields or range(children)
         return [path for name in (list(names) if children else []) for path in walk((*keys, name))]
 
     return walk(())

@@ -126,7 +126,7 @@ def _noting_class(cls: type) -> type:
 
         def __init__(self: type, *of: Any, **named: Any) -> None:
             cls.__init__(self, *of, **named)  # type: ignore[misc]
-            _core._set_class(self, cls)  # type: ignore[arg-type]
+            _core._set_class(self, cls)
             for reads in on_this_thread.reads[:1]:  # until the trace that makes it is over
                 reads.watch(self, "itself")
 

@@ -144,9 +144,8 @@ def split(data: Any, parts: int) -> list[Any]:
     if examples % parts or (examples == 0 and parts > 1):
         _core._fail("value", f"split: {examples} examples do not divide into {parts} parts")
     size = examples // parts
-    return [
-        tree.map(lambda column: column[i * size : (i + 1) * size], columns) for i in range(parts)
-    ]
+    ranges = [slice(i * size, (i + 1) * size) for i in range(parts)]
+    return [tree.map(operator.itemgetter(part), columns) for part in ranges]
 
 
 def as_count(name: str, value: Any, least: int = 1) -> int:
@@ -185,7 +184,7 @@ def _examples(source: Any) -> int:
     columns = tree.leaves(source)
     if not columns or any(column.ndim == 0 for column in columns):
         _core._fail("value", "data: there must be columns, each with an axis of examples")
-    counts = [column.shape[0] for column in columns]
+    counts: list[int] = [column.shape[0] for column in columns]
     if len(set(counts)) > 1:
         _core._fail("value", f"data: columns have different numbers of examples: {counts}")
     return counts[0]

@@ -24,7 +24,8 @@ class Prefetch:
     @property
     def position(self) -> int:
         if self._position is None:
-            return self._source.position
+            position: int = self._source.position
+            return position
         return self._position
 
     @position.setter

@@ -62,7 +62,8 @@ class Edge:
 
 def wrapped(words: Iterable[str], most: int = 32) -> list[str]:
     """Lines of words with commas, at most MOST_LINES of them."""
-    lines, line, left = [], "", list(words)
+    lines: list[str] = []
+    line, left = "", list(words)
     total = len(left)
     while left:
         word = left[0]
@@ -107,7 +108,8 @@ def nodes_of(facts: Any) -> list[Node]:
 
 def nodes_of_groups(groups: list[Group]) -> tuple[list[Node], dict[int, Node]]:
     """A node for each group, and those of the steps, by their numbers."""
-    nodes, homes = [], {}
+    nodes: list[Node] = []
+    homes: dict[int, Node] = {}
     for number, group in enumerate(groups):
         steps = list(group.all_steps())
         kinds = [step.kind for step in steps]

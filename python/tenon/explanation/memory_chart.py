@@ -28,7 +28,7 @@ def chart(facts: Any) -> str:
     each = inner / len(needed)
 
     def y(amount: float) -> float:
-        return floor - (floor - TOP) * amount / most
+        return float(floor - (floor - TOP) * amount / most)
 
     kinds = {step.step: step for step in facts.steps}
     parts = []

@@ -141,7 +141,7 @@ def decisions(facts: Any) -> str:
         return (f"<tr><td class={word}>{word}</td>"
                 f"<td>{escape(d.what)}</td><td>{escape(d.reason)}</td>{place(d.place)}</tr>")
 
-    parts = []
+    parts: list[str] = []
     for kind, of_kind in kinds.items():
         refused = sum(not d.made for d in of_kind)
         counts = f'<span class="made">{len(of_kind) - refused} made</span>'

@@ -63,11 +63,12 @@ def timeline(profile: Profile) -> str:
     def x(at: float) -> float:
         return LEFT + (WIDTH - LEFT - RIGHT) * (at - first) / (end - first)
 
-    parts = []
-    for tick in ticks(end - first):
-        parts.append(f'<path d="M{x(first + tick):.1f} {TOP - 8}V{height}" stroke="var(--line)"/>'
-                     f'<text class="soft" x="{x(first + tick):.1f}" y="{TOP - 14}" '
-                     f'text-anchor="middle">{time_text(tick) if tick else "0"}</text>')
+    parts = [
+        f'<path d="M{x(first + tick):.1f} {TOP - 8}V{height}" stroke="var(--line)"/>'
+        f'<text class="soft" x="{x(first + tick):.1f}" y="{TOP - 14}" '
+        f'text-anchor="middle">{time_text(tick) if tick else "0"}</text>'
+        for tick in ticks(end - first)
+    ]
     for i, row in enumerate(rows):
         y = TOP + ROW * i
         parts.append(f'<text class="mono" x="0" y="{y + 16}">'

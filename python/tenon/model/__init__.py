@@ -33,7 +33,7 @@ from .modules import block
 from .physical import PhysicalModel, compile_model
 from .training import PhysicalTrainModel, TrainModel
 
-__all__ = [
+__all__ = [  # noqa: PLE0604  the last entry adds strings
     "Block",
     "CBackend",
     "Connected",

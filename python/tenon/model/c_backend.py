@@ -62,12 +62,13 @@ def build(
     if name not in declared:
         _core._fail("value", f"CBackend: the file has no function {name!r}: {', '.join(declared)}")
     arena = re.search(rf"#define {name.upper()}_ARENA_BYTES (\d+)", text)
+    assert arena is not None  # every such file defines it
     openmp = ("-fopenmp",) if threads > 1 else ()
     library = compile_c(text, (*flags, *openmp))
     if threads > 1:
         library.omp_set_num_threads(threads)
         _alone_after_fork(library)
-    address = ctypes.cast(getattr(library, name + "_run"), ctypes.c_void_p).value
+    address = ctypes.cast(getattr(library, name + "_run"), ctypes.c_void_p).value or 0
     types: dict[str, list[str]] = {"inputs": [], "outputs": []}
     for found in _VALUE.finditer(declared[name]):
         types[found["list"]].append(found["type"])

@@ -33,11 +33,11 @@ class Connection:
     @property
     def name(self) -> str:
         """Its name in `get_shapes()`, and in results if it is an output."""
-        return self.model._core._key(self._number)
+        return str(self.model._core._key(self._number))
 
     @property
     def _path(self) -> str:
-        return self.model._core._connection(self._number)
+        return str(self.model._core._connection(self._number))
 
     def __repr__(self) -> str:
         return f"Connection '{self.name}' of '{self.model.name}'"
@@ -50,7 +50,7 @@ class Connection:
     def __hash__(self) -> int:
         return hash((id(self.model), self._number))
 
-    def __bool__(self) -> bool:
+    def __bool__(self) -> bool:  # noqa: PLE0304  it always raises
         text = f"Connection: '{self.name}' has no value before the model is compiled"
         _core._fail("type", text, "where(condition, a, b) chooses between tensors")
 
@@ -68,7 +68,8 @@ class Connection:
 
     @property
     def T(self) -> Connection:
-        return self.transpose()
+        made: Connection = self.transpose()
+        return made
 
     def __getitem__(self, index: Any) -> Connection:
         return indexed(self, index)
@@ -170,4 +171,5 @@ def indexed(x: Connection, index: Any) -> Connection:
 
     select.__name__ = "Index"
     given = [x, *(items[i] for i in inner)]
-    return _added(block_of(select, inputs=names), dict(zip(names, given)))
+    made: Connection = _added(block_of(select, inputs=names), dict(zip(names, given)))
+    return made

@@ -174,7 +174,8 @@ def first_state(functions: _core.ModelFunctions, seed: int = 0) -> dict[str, tn.
         return {}
     values = functions.first_values(tn.random.key(seed))
     rows = zip(functions.given, values)
-    return {name: value for (name, role, *_), value in rows if role == "state"}
+    states = ((name, value) for (name, role, *_), value in rows if role == "state")
+    return {name: value for name, value in states if value is not None}
 
 
 def static_state(evaluation: Evaluation) -> bool:

@@ -74,7 +74,7 @@ class Source:
             cotangents = [tn.zeros_like(o) if c is None else c for o, c in zip(outputs, cotangents)]
         seeds = []  # integers have none
         for (name, _, shape, dtype), seed in zip(self._functions.model.outputs, cotangents):
-            if not _has_gradient(dtype):
+            if seed is None or not _has_gradient(dtype):
                 continue
             sizes = [s for s in shape if isinstance(s, int)]
             fits = len(shape) == len(seed.shape) and sizes == [
@@ -240,10 +240,12 @@ class PythonSource(Source):
         if self._path is None:
             self._room = tempfile.TemporaryDirectory(prefix="tenon-")  # as long as this lives
             self.write(pathlib.Path(self._room.name, f"{self.name}.py"), {})
+        path = self._path
+        assert path is not None  # which writing sets
         # Not imported: Python would run what it remembers of a file of the same size and time.
         module = types.ModuleType(self.name)
-        module.__file__ = str(self._path)
-        exec(compile(self._path.read_bytes(), self._path, "exec"), module.__dict__)
+        module.__file__ = str(path)
+        exec(compile(path.read_bytes(), path, "exec"), module.__dict__)
         names = ("forward", "gradients") if self._functions.training else ("forward",)
         return host, {name: host.jitted(getattr(module, name)) for name in names}
 
@@ -325,7 +327,8 @@ def source_of(
         return CSource(*said, threads=threads, compiler=options.of_executables)
     if language == "torch":
         device = getattr(backend, "device", "cpu")
-        known = {n: options.jit_options[n] for n in ("mode", "backend") if n in options.jit_options}
+        given: dict[str, Any] = options.jit_options
+        known = {name: value for name, value in given.items() if name in ("mode", "backend")}
         return PythonSource(language, lambda: TorchHost(device, bool(jit), known), *said)
     if language == "jax":
         device = getattr(backend, "device", None)

@@ -191,7 +191,8 @@ class Model:
     def add(self, block: Part, **connections: Key) -> Model:
         """`model |= block(**connections)`."""
         if connections and not isinstance(block, Connected):
-            return self._add(_part(block)(**connections), chained=False)
+            given: dict[str, Any] = dict(connections)
+            return self._add(_part(block)(**given), chained=False)
         if connections:
             _core._fail("value", "Model.add: the block is connected already")
         return self._add(block, chained=False)
@@ -337,7 +338,7 @@ class Model:
         _core._fail("type", "pickle: logical models are not pickled", hint)
 
     def __repr__(self) -> str:
-        return self._core._text()
+        return str(self._core._text())
 
     def _repr_html_(self) -> str:
         from ..notebook import model_html

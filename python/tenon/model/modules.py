@@ -18,7 +18,7 @@ from .logical import Block, Terminal
 _NEVER, _IN_TRAINING, _ALWAYS = range(3)  # when a block draws random numbers
 
 #: Results of the layers that have several.
-_RESULTS = {
+_RESULTS: dict[str, tuple[str, ...]] = {
     "LSTM": ("output", "hidden", "cell"),
     "LSTMCell": ("hidden", "cell"),
     "GRU": ("output", "hidden"),
@@ -152,7 +152,7 @@ def _module_block(
     wrapped.inputs = _inputs(kind, _function_of(module), inputs)
     if isinstance(module, Loss):  # it has its options
         wrapped.inputs = [t for t in wrapped.inputs if not t.optional]
-    wrapped.outputs = list(outputs or _RESULTS.get(kind, ["output"]))
+    wrapped.outputs = list(outputs or _RESULTS.get(kind, ("output",)))
     terminals = [*wrapped.inputs, *wrapped.terminals(), *_outputs(wrapped.outputs)]
     settings = module.describe() or ""
     draws = _IN_TRAINING if wrapped.random else _NEVER
@@ -165,7 +165,8 @@ def _function_of(module: nn.Module) -> Callable[..., Any]:
         return module.function
     if type(module).forward is not nn.Module.forward:
         return module.forward
-    return type(module).__call__.__get__(module)
+    called: Callable[..., Any] = type(module).__call__.__get__(module)
+    return called
 
 
 def _is_random(module: nn.Module) -> bool:

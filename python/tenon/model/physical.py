@@ -66,7 +66,8 @@ class PhysicalModel(Views, Stages, Saving):
         """Initial values of the parameters, drawn from `seed`."""
         values = self._functions.first_values(tn.random.key(seed))
         rows = zip(self._functions.given, values)
-        return {name: value for (name, role, *_), value in rows if role == "parameter"}
+        wanted = ((name, value) for (name, role, *_), value in rows if role == "parameter")
+        return {name: value for name, value in wanted if value is not None}
 
     def initial_state(self, seed: int = 0) -> dict[str, tn.Tensor]:
         """What evaluations read and give anew: running statistics, a key for random numbers."""
@@ -115,7 +116,8 @@ class PhysicalModel(Views, Stages, Saving):
             return self._evaluation(static, source).evaluate
         if self._options.file_path is not None:
             self._write(self._options.file_path, static)
-        return self._compiled(static)
+        compiled: Callable[..., Any] = self._compiled(static)
+        return compiled
 
 
 def _static_names(
@@ -253,7 +255,8 @@ def compile_model(
     if isinstance(backend, CpuBackend) and backend.threads not in (None, 1):
         tn.set_num_threads(backend.threads)
     functions = model._completed()._core._resolve(options.said_to_core())
-    return model._physical(functions, options)
+    physical: PhysicalModel = model._physical(functions, options)
+    return physical
 
 
 def compile_given(model: Model, options: dict[str, Any], given: dict[str, Any]) -> PhysicalModel:

@@ -39,7 +39,7 @@ class Saving:
         are stored in the file and are not arguments. `targets` are the CPUs to include code for, as
         in `Executable.save`.
         """
-        extra = {"targets": targets} if targets else {}
+        extra: dict[str, Any] = {"targets": targets} if targets else {}
         self._executable(self._known("save")).save(path_of("save", path), **extra)
 
     def __copy__(self) -> Any:

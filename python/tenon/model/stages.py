@@ -47,9 +47,11 @@ class Stages:
         if stage in MODEL_STAGES:
             return self._functions.text(stage)
         if stage == "code" and isinstance(self.backend, SourceBackend):
-            return self.source()
+            source: str = self.source()
+            return source
         function, arguments = self._example(gradients)
-        return function.show(COMPILER_STAGES[stage], *arguments)
+        shown: str = function.show(COMPILER_STAGES[stage], *arguments)
+        return shown
 
     def explain(self, gradients: bool = False) -> Any:
         """How the compiler compiled the model, and why."""
@@ -62,7 +64,8 @@ class Stages:
         """The memory that an evaluation needs besides its arguments, with gradients in training."""
         wanted = not self._options.inference if gradients is None else gradients
         function, arguments = self._example(wanted)
-        return function.memory(*arguments)
+        report: _core.MemoryReport = function.memory(*arguments)
+        return report
 
     @property
     def peak_memory(self) -> int:

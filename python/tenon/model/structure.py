@@ -93,9 +93,11 @@ def structure_of(name: str, resolved: _core.ResolvedModel) -> Structure:
             lines.append(f"{cost[0]:,} parameters")
         hint = f"{path}\n{count_text(cost[3])} FLOPs\n{place}"
         _container(whole, path).inside.append(Box(path, kind, lines, hint))
-        for w in reads:
-            if w in writer:
-                flows.append(Flow(writer[w], path, wires[w][0], shape_text(wires[w][2])))
+        flows += [
+            Flow(writer[w], path, wires[w][0], shape_text(wires[w][2]))
+            for w in reads
+            if w in writer
+        ]
         writer.update(dict.fromkeys(writes, path))
     for key, _, shape, dtype in resolved.outputs:
         box = Box(f"out:{key}", "output", [key, f"{shape_text(shape)} {dtype}"])

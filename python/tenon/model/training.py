@@ -131,7 +131,7 @@ class PhysicalTrainModel(PhysicalModel):
     def _compiled_step(self, optimizer: tn.optim.Optimizer) -> Callable[..., Any]:
         """One function where the library computes everything; found again for this optimizer."""
         if self._steps is None or self._steps[0] is not optimizer:
-            run = functools.partial(self._step, optimizer)
+            run: Callable[..., Any] = functools.partial(self._step, optimizer)
             if isinstance(self.backend, (CpuBackend, InterpreterBackend)):
                 said = {n: x for n, x in self._options.compiler.items() if n != "donate_argnums"}
                 run = tn.compile(run, inputs=optimizer.state, outputs=optimizer.state, **said)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
 
 from .. import _core
 from ..files import path_of
@@ -65,7 +64,7 @@ class Views:
 
     def draw(self, path: str | os.PathLike[str] | None = None) -> Drawing:
         """A diagram of the blocks and their connections; written to `path` if given."""
-        picture: Any = Drawing(self.name, self._resolved)
+        picture = Drawing(self.name, self._resolved)
         if path is not None:
             picture.save(path)
         return picture

@@ -18,7 +18,7 @@ ModuleList = list
 ModuleDict = dict
 
 
-def Parameter(data: Any) -> tn.Tensor:  # noqa: N802 (PyTorch's name)
+def Parameter(data: Any) -> tn.Tensor:
     """`data` as a tensor: every tensor that is an attribute of a module is a parameter.
 
         >>> tn.nn.Parameter([1.0, 2.0]).tolist()

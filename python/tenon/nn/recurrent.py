@@ -18,7 +18,6 @@ from .checks import (
 from .description import described
 from .module import Module
 
-
 Nonlinearity: TypeAlias = "Callable[[tn.Tensor], tn.Tensor] | str"
 States: TypeAlias = "tuple[tn.Tensor, ...]"
 

@@ -180,7 +180,7 @@ def _placed(name: str, target: Target, tensor: tn.Tensor) -> Iterable[tuple[str,
     new, function = target
     made = function(tensor)
     several = made if isinstance(made, Mapping) else {"": made}
-    for part, value in several.items():
+    for value in several.values():
         if not isinstance(value, tn.Tensor):
             text = f"the function returned a {type(value).__name__}, not a tensor"
             _core._fail("type", f"load_weights: mapping: {name!r}: {text}")

@@ -5,7 +5,7 @@
     {'w': tensor([0.], dtype=float32)}
 """
 
-from .. import nn as _nn  # first: it imports optimizers, and they import its modules
+from .. import nn as _nn  # noqa: F401  first: it imports optimizers, and they import its modules
 from . import clipping, lr_scheduler, schedules
 from .accumulation import accumulate
 from .adafactor import Adafactor

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from itertools import chain
-import struct
 from typing import Any, Concatenate, NoReturn, TypeAlias, TypeVar
 
 import tenon as tn
@@ -24,8 +24,8 @@ class _BothHabits(type):
     """Lets `Adam(model.parameters(), lr=0.1)` and `Adam(0.1)` both make an optimizer."""
 
     def __call__(
-        cls, *args: Any, params: Any = None, lr: Any = None, **kwargs: Any
-    ) -> Optimizer:
+        cls: type[_Made], *args: Any, params: Any = None, lr: Any = None, **kwargs: Any
+    ) -> _Made:
         if params is None and args and _are_parameters(args[0]):
             params, *args = args  # type: ignore[assignment]
         if lr is not None:
@@ -34,7 +34,7 @@ class _BothHabits(type):
         if groups:
             kwargs |= dict(zip(cls.__init__.__code__.co_varnames[1:], args))  # type: ignore[misc]
             args = ()
-        made: Optimizer = super().__call__(*args, **{**kwargs, **(groups[0][1] if groups else {})})
+        made: Any = super().__call__(*args, **{**kwargs, **(groups[0][1] if groups else {})})
         made._defaults = kwargs
         for i, (given, options) in enumerate(groups):
             made._add_group(given, options) if i else made.watch(given)

@@ -115,4 +115,4 @@ def _fill(color: Color) -> str:
 
 
 def hex_of(color: Color) -> str:
-    return "#%02x%02x%02x" % color
+    return "#" + "".join(f"{part:02x}" for part in color)

@@ -7,8 +7,20 @@ from collections.abc import Sequence
 
 from ..explanation.units import bytes_text, time_text
 from .canvas import LETTER, TITLE, Canvas, Points, Shapes, fitting
-from .colors import (COMPILED, GROUND, INK, MARK, MEMORY, RECORD, RULE, SOFT, Color, Palette,
-                     ink_on, legend_of)
+from .colors import (
+    COMPILED,
+    GROUND,
+    INK,
+    MARK,
+    MEMORY,
+    RECORD,
+    RULE,
+    SOFT,
+    Color,
+    Palette,
+    ink_on,
+    legend_of,
+)
 from .recording import Event, Recording
 from .recording_summary import figures, gain
 
@@ -150,10 +162,10 @@ class Picture:
                 point = filled.setdefault(min(PLOT - 1, int(event.began * self._scale)), {})
                 color = self._palette.of(event)
                 point[color] = point.get(color, 0.0) + event.seconds * self._scale
-        for x, shares in filled.items():
+        for column, shares in filled.items():
             most = max(shares, key=lambda color: shares[color])
             opacity = min(1.0, 0.35 + 0.65 * sum(shares.values()))
-            self._draw_box(canvas, LEFT + x, top, 1, lane.height, most, opacity)
+            self._draw_box(canvas, LEFT + column, top, 1, lane.height, most, opacity)
         for event in wide:
             x, width = LEFT + event.began * self._scale, event.seconds * self._scale
             color = self._palette.of(event)
