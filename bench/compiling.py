@@ -18,13 +18,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import gradients
 import numpy as np
-from workloads import WORKLOADS
-from workloads.workload import map_tree
 
+import gradients
 import tenon as tn
 from tenon import _core
+from workloads import WORKLOADS
+from workloads.workload import map_tree
 
 TIMES = 50  # sizes, or numbers, a function is called with
 

@@ -18,14 +18,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 import gradients
 import measure
-import numpy as np
-from workloads import gpt
-from workloads.workload import map_tree
-
 import tenon as tn
 from tenon import _core
+from workloads import gpt
+from workloads.workload import map_tree
 
 HERE = pathlib.Path(__file__).resolve()
 SIZES = (1, 2, 7, 16, 50, 128, 300, 512)

@@ -8,9 +8,9 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import measure
 import numpy as np
 
+import measure
 import tenon as tn
 
 COUNT = 100  # tensors

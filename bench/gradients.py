@@ -14,9 +14,9 @@ from collections.abc import Callable
 from types import ModuleType
 
 import numpy as np
-from rivals import Pair
 
 import tenon as tn
+from rivals import Pair
 
 LAYERS, WIDTH = 8, 64
 

@@ -12,9 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import measure
 import numpy as np
 
+import measure
 import tenon as tn
 from tenon.model import c_backend
 
@@ -77,7 +77,7 @@ def shapes_of(name: str, quick: bool) -> tuple[dict[str, tuple[int, ...]], tuple
         return {"w1": (n, 784), "b1": (n,), "w2": (n, n), "b2": (n,), "w3": (10, n), "b3": (10,)}, \
             (4 if quick else 64, 784)
     n = 16 if quick else 256
-    square = {key: (n, n) for key in "qkvo"}
+    square = dict.fromkeys("qkvo", (n, n))
     return square | {"up": (n, 4 * n), "down": (4 * n, n)}, (2, 8, n) if quick else (4, 128, n)
 
 

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import measure
-from workloads.resnet import STAGES, forward, images, weights
-
 import tenon as tn
+from workloads.resnet import STAGES, forward, images, weights
 
 
 @dataclass

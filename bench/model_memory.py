@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import measure
 import numpy as np
 
+import measure
 import tenon as tn
 
 SEGMENTS = (1, 2, 4, 6)

@@ -10,13 +10,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import measure
 import numpy as np
+
+import measure
+import tenon as tn
 from workloads import gpt, mlp, resnet
 from workloads.layers import layers_of
 from workloads.workload import map_tree
-
-import tenon as tn
 
 CHECKED_STEPS = 3
 Step = Callable[..., Any]

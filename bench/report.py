@@ -10,6 +10,7 @@ from html import escape
 
 import libraries
 
+
 class Progress:
     """A bar on a terminal; a line per workload elsewhere."""
 

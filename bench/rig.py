@@ -19,8 +19,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-import libraries
 import numpy as np
+
+import libraries
 from workloads.workload import Goal, Workload
 
 HERE = pathlib.Path(__file__).resolve().parent

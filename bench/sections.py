@@ -22,9 +22,8 @@ import model_calls
 import model_memory
 import recompute
 import rivals
-import training as steps
-
 import tenon
+import training as steps
 
 HERE = pathlib.Path(__file__).resolve()
 CORE_TYPES = ("", "Haswell", "Zen", "SkylakeX", "Cooperlake", "Sapphirerapids")

@@ -11,12 +11,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from rivals import Pair
-from workloads import WORKLOADS, gpt, mlp
-from workloads.workload import map_tree
 
 import tenon as tn
+from rivals import Pair
 from tenon import nn, optim
+from workloads import WORKLOADS, gpt, mlp
+from workloads.workload import map_tree
 
 Step = Callable[[], Any]
 LEAST = 0.97  # times as fast as the step by hand

@@ -14,8 +14,9 @@ import os
 import sys
 import time
 
-import libraries
 import numpy as np
+
+import libraries
 from workloads import WORKLOADS
 
 SAMPLES = 512  # values sent to be compared

@@ -12,10 +12,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from terminal import options, output_folder, sparkline
 
 import tenon as tn
 from tenon import nn, optim
+from terminal import options, output_folder, sparkline
 
 ROOT = Path(__file__).resolve().parent.parent
 LENGTH, BATCH = 64, 32  # characters of an example, examples of a step

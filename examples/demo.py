@@ -26,13 +26,13 @@ os.environ["TENON_CACHE_DIR"] = cache = tempfile.mkdtemp(prefix="tenon-demo-")
 atexit.register(shutil.rmtree, cache, ignore_errors=True)
 
 import numpy as np
-from demo_page import write_page
-from digits import Digits, load_digits
-from terminal import Style, sparkline
 
 import tenon as tn
+from demo_page import write_page
+from digits import Digits, load_digits
 from tenon import nn, optim
 from tenon.explanation.units import bytes_text, time_text
+from terminal import Style, sparkline
 
 ROOT = Path(__file__).resolve().parent.parent
 BATCH, EPOCHS, WANTED = 64, 20, 0.97

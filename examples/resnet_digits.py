@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from itertools import islice
 
-from digits import Digits, load_digits
-from terminal import options, sparkline
-
 import tenon as tn
+from digits import Digits, load_digits
 from tenon import nn, optim
+from terminal import options, sparkline
 
 BATCH = 64
 

@@ -11,10 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from terminal import options, sparkline
-
 import tenon as tn
 from tenon import nn, optim
+from terminal import options, sparkline
 
 RATE, MOMENTUM = 0.05, 0.9
 Step = Callable[[tn.Tensor, tn.Tensor], tn.Tensor]

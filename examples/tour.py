@@ -11,9 +11,9 @@ import sys
 import time
 
 import numpy as np
-from terminal import Style
 
 import tenon as tn
+from terminal import Style
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "bench"))
 import measure

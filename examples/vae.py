@@ -15,11 +15,11 @@ from itertools import islice
 from pathlib import Path
 
 import numpy as np
-from digits import Digits, load_digits
-from terminal import options, output_folder, sparkline
 
 import tenon as tn
+from digits import Digits, load_digits
 from tenon import nn, optim
+from terminal import options, output_folder, sparkline
 
 BATCH, PLANE, SIDE = 128, 2, 8
 

@@ -7,7 +7,7 @@ import sys
 from sources import listed_files, text_of
 
 VAGUE = re.compile(r"(^|[/_.-])(utils?|common|misc|helpers?|v2)([/_.-]|$)")
-UNFINISHED = re.compile(r"\b(TO" r"DO|FIX" r"ME)\b(?!\s*\(#\d+\))")
+UNFINISHED = re.compile(r"\b(TO[D]O|FIX[M]E)\b(?!\s*\(#\d+\))")
 MACHINE_PATH = re.compile(r"(?<![\w./$}*-])/(?:work|root|home)(?![\w.-])")
 OUTPUT = re.compile(r"\bstd::(cout|cerr|clog)\b|\b(f?printf|puts|abort|_?exit|quick_exit)\s*\(")
 DEVICE_MEMORY = re.compile(r"\bbuffer(\(\))?(\.data\b|->address\b)")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import jax
 import numpy as np
+
 from workloads.workload import leaves, map_tree
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+
 from workloads.workload import leaves
 
 

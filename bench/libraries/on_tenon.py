@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 
 import numpy as np
-from workloads.workload import leaves, map_tree
 
 import tenon as tn
+from workloads.workload import leaves, map_tree
 
 
 class Library:

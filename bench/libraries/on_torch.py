@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import torch
+
 from workloads.workload import leaves, map_tree
 
 

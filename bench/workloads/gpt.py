@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+
 from workloads.layers import layers_of
 from workloads.workload import Goal, Work, Workload
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+
 from workloads.layers import layers_of
 from workloads.workload import Goal, Work, Workload
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+
 from workloads.arrays import normal
 from workloads.workload import Goal, Work, Workload
 

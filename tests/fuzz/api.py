@@ -91,8 +91,9 @@ class Worker:
 
     def __init__(self, out):
         self.out = out
-        import tenon as tn
         from api_programs import Programs, targets
+
+        import tenon as tn
 
         self.tn = tn
         self.programs, self.targets = Programs(), targets()

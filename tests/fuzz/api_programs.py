@@ -8,8 +8,9 @@ import inspect
 import random
 import types
 
-import tenon as tn
 from api_arguments import MODULES, Arguments
+
+import tenon as tn
 
 HEAD = "import numpy as np\nimport tenon as tn\n"
 # Instances of classes that users get from a function rather than from the constructor.

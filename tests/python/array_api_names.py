@@ -56,7 +56,7 @@ BINARY = (
     "not_equal pow remainder subtract"
 ).split()
 ELEMENTWISE = (
-    {name: "x" for name in UNARY} | {name: "x1 x2" for name in BINARY} | {"clip": "x ?min ?max"}
+    dict.fromkeys(UNARY, "x") | dict.fromkeys(BINARY, "x1 x2") | {"clip": "x ?min ?max"}
 )
 OTHERS = {
     "take": "x indices * ?axis",

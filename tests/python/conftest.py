@@ -10,7 +10,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 os.environ.setdefault("TENON_CACHE", "0")  # tests see what this build compiles
 os.environ.setdefault("TENON_EMULATED_DEVICES", "2")  # which only builds with tests have
 
-import tenon as tn  # noqa: E402
+import tenon as tn
 
 # Types and attributes are counted from the first one on: what goes too early shows in some test.
 tn._core._set_lasting_count(0)

@@ -375,7 +375,7 @@ def main(names):
             try:
                 done = check(sample)
                 print(f"{'ok' if done else '--':4} {name:16} {sample}")
-            except Exception as error:  # noqa: BLE001
+            except Exception as error:
                 failed += 1
                 text = " ".join(str(error).split())
                 print(f"FAIL {name:16} {sample}: {type(error).__name__}: {text[:300]}")

@@ -6,8 +6,9 @@ tests/data/torch_layers.npz; test_torch_layers.py runs the second with them.
 
 import json
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Callable
+from typing import Any
 
 import numpy as np
 

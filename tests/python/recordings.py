@@ -7,7 +7,6 @@ from tenon.scripts import visualize as visualize_script
 from tenon.watching import Recorder
 from tenon.watching.recording import Event
 
-
 NUMBERS = itertools.count(3)
 
 

@@ -9,9 +9,9 @@ from reference_conv import CONVOLUTIONS
 from reference_fft import FFT
 from reference_indexing import INDEXING
 from reference_layers import LAYERS
+from reference_linalg import LINALG, WITHOUT_LINALG
 from reference_numpy_names import NUMPY_NAMES
 from reference_random import DRAWN, RANDOM
-from reference_linalg import LINALG, WITHOUT_LINALG
 from reference_torch import TORCH
 
 erf = np.vectorize(math.erf, otypes=[np.float64])

@@ -465,7 +465,7 @@ def test_threads_add_to_one_gradient() -> None:
                 if i % 5 == 0:
                     assert w.grad is not None
                     w.grad.eval()
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:
             errors.append(error)
 
     threads = [threading.Thread(target=work) for _ in range(4)]

@@ -5,6 +5,7 @@ import os
 import re
 
 import pytest
+
 from command_line import ROOT, TENON, answer, refused, tenon
 
 pytestmark = pytest.mark.skipif(not TENON.exists(), reason="the command is not built")

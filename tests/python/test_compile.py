@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import tenon as tn
+from cpp_programs import built_library
 from op_harness import Call, bits_of, varying
 from tenon import compilation
-from cpp_programs import built_library
 from test_fuzz import Expression
 
 X = tn.array(np.random.default_rng(0).normal(size=(4, 6)).astype(np.float32))

@@ -175,8 +175,7 @@ def test_threads_share_a_function_with_little_overhead() -> None:
 
     def work() -> None:
         for _ in range(100):
-            if f(X).tolist() != wanted:
-                wrong.append(1)
+            wrong.extend([1] if f(X).tolist() != wanted else [])
 
     threads = [threading.Thread(target=work) for _ in range(4)]
     for thread in threads:

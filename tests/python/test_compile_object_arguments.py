@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
-from test_compile_objects import Scaled, X, made
 
 import tenon as tn
+from test_compile_objects import Scaled, X, made
 
 
 def values_after(f, change, *args):

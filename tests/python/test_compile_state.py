@@ -342,7 +342,10 @@ def test_donated_arguments():
 
 
 def test_donated_arguments_come_back_when_a_call_fails():
-    f = tn.compile(lambda x: tn.linalg.cholesky(x) if x.ndim == 2 else undefined, donate_argnums=0)
+    def of_matrices(x):
+        return tn.linalg.cholesky(x) if x.ndim == 2 else undefined  # noqa: F821  it has to fail
+
+    f = tn.compile(of_matrices, donate_argnums=0)
     x = tn.ones(3)
     with pytest.raises(NameError):
         f(x)

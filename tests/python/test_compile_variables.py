@@ -6,9 +6,9 @@ import sys
 import types
 
 import pytest
-from test_compile_stale import Held, X, assigned, check, derived
 
 import tenon as tn
+from test_compile_stale import Held, X, assigned, check, derived
 
 PROGRAMS = []
 
@@ -175,7 +175,7 @@ def test_what_cannot_be_read_any_more_fails_where_the_program_does():
                 raise KeyError("rate")
             return 2.0
 
-    o, f = Failing(), tn.compile(lambda x: x * held.rate)
+    o, f = Failing(), tn.compile(lambda x: x * held.rate)  # noqa: F821  set below
     held = o
     assert f(X).tolist() == [2, 4]
     o.ready = False

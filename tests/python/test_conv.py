@@ -3,10 +3,10 @@ loops, layouts, adjoints, batching, and what the errors say."""
 
 import numpy as np
 import pytest
-from reference_conv import avg_pool, conv, conv_layer, conv_transpose, max_pool, window_fold
 
 import flat
 import tenon as tn
+from reference_conv import avg_pool, conv, conv_layer, conv_transpose, max_pool, window_fold
 
 
 def randoms(rng, *shapes):

@@ -18,7 +18,7 @@ def gradients(f, *primals, ct=1.0):
     primals = [x if isinstance(x, tn.Tensor) else tn.array(x, tn.float32) for x in primals]
     got = flat.vjp(lambda x: [f(*x)], primals, [tn.full_like(f(*primals), ct)])[1]
     for k, g in enumerate(got):
-        alone = lambda x, k=k: [f(*primals[:k], *x, *primals[k + 1 :])]  # noqa: E731
+        alone = lambda x, k=k: [f(*primals[:k], *x, *primals[k + 1 :])]
         forward = flat.jvp(alone, [primals[k]], [tn.full_like(primals[k], ct)])[1][0]
         np.testing.assert_array_equal(numpy_of(forward), numpy_of(g))
     return [numpy_of(g).tolist() for g in got]
@@ -31,7 +31,7 @@ def gradient(f, x):
 def second(f, x):
     x = tn.array(x, tn.float32)
     ones = tn.ones_like(x)
-    first = lambda v: flat.vjp(lambda u: [f(u[0])], v, [ones])[1]  # noqa: E731
+    first = lambda v: flat.vjp(lambda u: [f(u[0])], v, [ones])[1]
     return numpy_of(flat.vjp(first, [x], [ones])[1][0]).tolist()
 
 

@@ -44,7 +44,7 @@ def expected():
 
 def entries(folder):
     """Which files there are; a file that is written again is another one."""
-    files = [p for p in pathlib.Path(folder).glob("v1/??/*")]
+    files = list(pathlib.Path(folder).glob("v1/??/*"))
     assert not [p for p in files if p.name.startswith("tmp.")]
     return {p: (p.stat().st_ino, p.stat().st_mtime_ns) for p in files}
 

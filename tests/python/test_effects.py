@@ -66,7 +66,7 @@ def test_custom_function_rules_from_python():
 
 
 def test_checkpoint_of_a_list():
-    f = lambda a: [tn.sin(a[0]) * a[0]]  # noqa: E731
+    f = lambda a: [tn.sin(a[0]) * a[0]]
     x, one = tn.array([0.5, 1.5]), tn.ones(2)
     plain = flat.vjp(f, [x], [one])[1][0]
     saved = flat.vjp(lambda a: _core._checkpoint(f, a), [x], [one])[1][0]
@@ -141,12 +141,12 @@ class TestDerivatives:
             tn.print("asked")
             return c < 3
 
-        loop = lambda a: tn.while_loop(going, lambda c: c * c, a)  # noqa: E731
+        loop = lambda a: tn.while_loop(going, lambda c: c * c, a)
         assert printed(capsys, lambda: tn.jvp(loop, [TWO], [ONE])) == ["asked"] * 2
         assert printed(capsys, lambda: tn.vmap(loop)(TWO[None])) == ["asked"] * 2
 
     def test_results_are_as_without(self):
-        quiet = lambda c: c * c  # noqa: E731
+        quiet = lambda c: c * c
         for f, plain in [(chosen, quiet), (looped, lambda c: quiet(quiet(c)))]:
             for transform in tn.grad, tn.hessian:
                 assert transform(f)(TWO).item() == transform(plain)(TWO).item()
@@ -156,7 +156,7 @@ class TestDerivatives:
             tn.check(c < 0, "bad: {}", c)
             return c * 2
 
-        f = lambda a: tn.cond(a > 0, branch, lambda c: c, a)  # noqa: E731
+        f = lambda a: tn.cond(a > 0, branch, lambda c: c, a)
         for call in (
             lambda: tn.grad(f)(ONE).item(),
             lambda: tn.jvp(f, [ONE], [ONE])[1].item(),
@@ -181,7 +181,7 @@ class TestDerivatives:
         lines = ["rule", "4.", "rule", "2."]
         assert printed(capsys, lambda: tn.grad(steps)(TWO)) == lines
         assert printed(capsys, lambda: tn.vmap(tn.grad(steps))(TWO[None])) == lines
-        cond = lambda a: tn.cond(a > 0, f, lambda c: c, a)  # noqa: E731
+        cond = lambda a: tn.cond(a > 0, f, lambda c: c, a)
         assert printed(capsys, lambda: tn.grad(cond)(TWO)) == lines[2:]
 
 

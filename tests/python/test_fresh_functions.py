@@ -57,7 +57,7 @@ def test_constants_go_with_the_functions_that_close_over_them():
     before = tn.memory.active_memory()
     for n in range(20):
         constant = tn.array(np.full(100_000, n, np.float32))
-        tn.compile(lambda x: x + constant)(tn.zeros(100_000)).eval()
+        tn.compile(lambda x: x + constant)(tn.zeros(100_000)).eval()  # noqa: F821  deleted later
         del constant
     gc.collect()
     assert tn.memory.active_memory() - before < 1_000_000

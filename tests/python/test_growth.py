@@ -102,7 +102,7 @@ def test_executables():
 @pytest.mark.parametrize("protocol", [2, 5])
 def test_pickles(protocol):
     sizes = iter(range(protocol * 10_000, 1_000_000))
-    step = lambda _: pickle.loads(pickle.dumps(given(next(sizes)), protocol))  # noqa: E731
+    step = lambda _: pickle.loads(pickle.dumps(given(next(sizes)), protocol))
     assert grown(step) < SLACK
 
 

@@ -226,7 +226,7 @@ def test_weights_of_a_sequential_of_pytorch():
 
 
 def test_layers_that_are_replaced_want_a_new_optimizer():
-    model, (x, y) = network(), data()
+    model, (x, _) = network(), data()
     optimizer = optim.Adam(model.parameters())
     model.layers[2] = nn.Linear(8, 3)
     tn.sum(model(x)).backward()

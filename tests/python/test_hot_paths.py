@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import pathlib
 import subprocess
 import sys
@@ -11,10 +10,10 @@ import time
 
 import numpy as np
 import pytest
-from cpp_programs import run_cpp
-from processes import environment
 
 import tenon as tn
+from cpp_programs import run_cpp
+from processes import environment
 
 LOOP = """
     import time, tenon as tn

@@ -25,11 +25,11 @@ W = tn.asarray([1.0, 10.0, 100.0])
 
 def test_clamped_indices_give_to_the_element_they_read():
     i = tn.asarray([-7, 1, 9])
-    f = lambda x: tn.gather(x, [i], axes=[0], outside="clamp")  # noqa: E731
+    f = lambda x: tn.gather(x, [i], axes=[0], outside="clamp")
     assert vjp(f, [1, 2, 3], ct=[1, 10, 100]) == [[1, 10, 100]]
     compiled = tn.compile(tn.grad(lambda x, i: (tn.gather(x, [i], axes=[0]) * W).sum()))
     assert compiled(tn.asarray([1.0, 2.0, 3.0]), i).tolist() == [1, 10, 100]
-    f = lambda x: tn.gather(x, [i], axes=[0], outside="drop")  # noqa: E731
+    f = lambda x: tn.gather(x, [i], axes=[0], outside="drop")
     assert vjp(f, [1, 2, 3], ct=[1, 10, 100]) == [[0, 10, 0]]
 
 
@@ -41,41 +41,41 @@ def test_small_index_types_reach_far():
 
 def test_the_last_writer_gets_the_gradient():
     i = tn.asarray([1, 0, 1])
-    f = lambda x, u: x.at[i].set(u)  # noqa: E731
+    f = lambda x, u: x.at[i].set(u)
     assert vjp(f, [5, 6, 7], [1, 2, 3], ct=[1, 10, 100]) == [[0, 0, 100], [0, 1, 10]]
-    rows = lambda x, u: x.at[i].set(u)  # noqa: E731
+    rows = lambda x, u: x.at[i].set(u)
     back = vjp(rows, np.zeros((3, 2)), np.zeros((3, 2)), ct=[[1, 2], [3, 4], [5, 6]])
     assert back == [[[0, 0], [0, 0], [5, 6]], [[0, 0], [1, 2], [3, 4]]]
 
 
 def test_a_number_written_everywhere_gets_the_sum():
-    f = lambda x, u: x.at[tn.asarray([0, 2])].set(u)  # noqa: E731
+    f = lambda x, u: x.at[tn.asarray([0, 2])].set(u)
     assert vjp(f, [5, 6, 7], 1, ct=[1, 10, 100]) == [[0, 10, 0], 101]
 
 
 def test_dropped_updates_get_nothing():
     i = tn.asarray([0, 7, -1])
-    f = lambda x, u: tn.scatter(x, u, [i], axes=[0], mode="add", outside="drop")  # noqa: E731
+    f = lambda x, u: tn.scatter(x, u, [i], axes=[0], mode="add", outside="drop")
     assert vjp(f, [5, 6, 7], [1, 2, 3], ct=[1, 10, 100]) == [[1, 10, 100], [1, 0, 0]]
 
 
 def test_added_updates_with_equal_indices():
-    f = lambda x, u: x.at[tn.asarray([1, 1])].add(u)  # noqa: E731
+    f = lambda x, u: x.at[tn.asarray([1, 1])].add(u)
     assert vjp(f, [5, 6, 7], [1, 2], ct=[1, 10, 100]) == [[1, 10, 100], [10, 10]]
 
 
 def test_factors_with_zeros_and_equal_indices():
     i = tn.asarray([0, 0, 1, 2, 2])
-    f = lambda x, u: x.at[i].multiply(u)  # noqa: E731
+    f = lambda x, u: x.at[i].multiply(u)
     back = vjp(f, [5, 6, 7], [2, 0, 4, 0, 0], ct=[1, 1, 1])
     assert back == [[0, 4, 0], [0, 10, 6, 0, 0]]
 
 
 def test_equal_maxima_share():
     i = tn.asarray([0, 0, 1])
-    f = lambda x, u: x.at[i].max(u)  # noqa: E731
+    f = lambda x, u: x.at[i].max(u)
     assert vjp(f, [3, 9], [3, 3, 2], ct=[6, 1]) == [[2, 1], [2, 2, 0]]
-    f = lambda x, u: x.at[i].min(u)  # noqa: E731
+    f = lambda x, u: x.at[i].min(u)
     assert vjp(f, [4, 9], [3, 3, 2], ct=[6, 1]) == [[0, 0], [3, 3, 1]]
 
 
@@ -83,7 +83,7 @@ def test_masks_and_slices():
     mask = tn.asarray([True, False, True])
     assert vjp(lambda x: x[mask], [1, 2, 3], ct=[1, 10]) == [[1, 0, 10]]
     assert vjp(lambda x: x[::-2], [1, 2, 3], ct=[1, 10]) == [[10, 0, 1]]
-    f = lambda x, u: x.at[1:].set(u)  # noqa: E731
+    f = lambda x, u: x.at[1:].set(u)
     assert vjp(f, [1, 2, 3], [4, 5], ct=[1, 10, 100]) == [[1, 0, 0], [10, 100]]
 
 
@@ -129,7 +129,7 @@ def test_vmap_is_a_loop(name, axes):
 
 def test_vmap_of_vmap_of_gather():
     x, i = np.arange(24.0).reshape(2, 3, 4), np.array([[[0, 3]] * 3, [[1, 2]] * 3])
-    inner = lambda a: flat.vmap(lambda b: [b[0][b[1]]], a, (0, 0))  # noqa: E731
+    inner = lambda a: flat.vmap(lambda b: [b[0][b[1]]], a, (0, 0))
     [got] = flat.vmap(inner, [tn.asarray(x), tn.asarray(i)], (0, 0))
     np.testing.assert_array_equal(got.numpy(), np.take_along_axis(x, i, 2))
 

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+
 from processes import environment
 
 LINE = re.compile(r" *(\d+\.\d{3})s \| #(\d{4,}) \| (RECV|COMPILE) +\| (CLIENT|WORKER) \| "

@@ -193,13 +193,13 @@ def assert_same_for_sizes(model, info, make, tmp_path):
 
 def test_a_cnn_for_a_range_of_batches(tmp_path):
     info = tn.InputInfo((RANGE, 2, 8, 8), tn.float32)
-    make = lambda n: tn.random.normal((n, 2, 8, 8), key=tn.random.key(n))  # noqa: E731
+    make = lambda n: tn.random.normal((n, 2, 8, 8), key=tn.random.key(n))
     assert_same_for_sizes(small_cnn().eval(), info, make, tmp_path)
 
 
 def test_a_transformer_for_ranges_of_batches_and_lengths(tmp_path):
     info = tn.InputInfo((RANGE, RANGE), tn.int64)
-    make = lambda n: tn.random.randint(0, 11, (n, 9 - n), key=tn.random.key(n))  # noqa: E731
+    make = lambda n: tn.random.randint(0, 11, (n, 9 - n), key=tn.random.key(n))
     assert_same_for_sizes(SmallGPT().eval(), info, make, tmp_path)
 
 
@@ -213,7 +213,7 @@ def test_a_recurrent_layer_for_ranges_of_batches_and_lengths(tmp_path):
             return tn.concat([outputs[:, -1], h[0]], axis=-1)
 
     info = tn.InputInfo((RANGE, RANGE, 3), tn.float32)
-    make = lambda n: tn.random.normal((n, 9 - n, 3), key=tn.random.key(n))  # noqa: E731
+    make = lambda n: tn.random.normal((n, 9 - n, 3), key=tn.random.key(n))
     assert_same_for_sizes(Last(), info, make, tmp_path)
 
 

@@ -94,7 +94,7 @@ def test_values_are_those_of_numpy(op):
 
 @pytest.mark.parametrize("op", OPS)
 def test_fused_and_stepwise_give_equal_bits(op):
-    for call, result in calls(op):
+    for call, _ in calls(op):
         if not call.types or not is_float(call.dtype):
             continue
 
@@ -109,7 +109,7 @@ def test_fused_and_stepwise_give_equal_bits(op):
         tn.eval(stepwise)
         single = call.run(stepwise)
         assert bits_of(fused) == bits_of(single), where_of(call)
-        follow = [x for x in (fused if isinstance(fused, (list, tuple)) else [fused])]
+        follow = list(fused) if isinstance(fused, (list, tuple)) else [fused]
         if all(is_float(x.dtype) for x in follow):
             again = call.run([pending(x) for x in operands])
             again = again if isinstance(again, (list, tuple)) else [again]

@@ -1,6 +1,5 @@
 """Groups of parameters with options of their own."""
 
-import numpy as np
 import pytest
 
 import tenon as tn

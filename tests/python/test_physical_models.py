@@ -191,7 +191,7 @@ def test_wrong_options_are_refused(said: dict[str, Any], error: str) -> None:
 @pytest.mark.parametrize("option", ["memory_planning", "optimize_for"])
 def test_backends_with_files_refuse_wrong_options_too(option: str) -> None:
     said = {option: "gredy"}
-    made = lambda: tn.compile(mlp(), tn.NumpyBackend(), SHAPES, **said)  # noqa: E731
+    made = lambda: tn.compile(mlp(), tn.NumpyBackend(), SHAPES, **said)
     assert f"{option} is one of" in error_of(made)
 
 
@@ -202,7 +202,7 @@ def test_wrong_backends_are_refused() -> None:
     assert "a floating type, not 'int32'" in error_of(lambda: tn.CpuBackend(precision="int32"))
     assert "a backend for models is expected" in error_of(lambda: tn.compile(mlp(), "cpu"))
     with pytest.raises(AttributeError, match="here: tn.CBackend"):
-        tn.GGMLBackend  # noqa: B018
+        tn.GGMLBackend
 
 
 # Options, one by one ------------------------------------------------------------------------
@@ -322,7 +322,7 @@ def test_gradients_of_narrow_outputs_may_be_wide() -> None:
 def test_inference_has_no_gradients() -> None:
     model = compiled(inference=True)
     agrees(model)
-    call = lambda: model.evaluate(model.randomize_params(), {"x": x_of()}, {})  # noqa: E731
+    call = lambda: model.evaluate(model.randomize_params(), {"x": x_of()}, {})
     assert "has no gradients" in error_of(call)
 
 
@@ -353,14 +353,14 @@ def test_passes_by_the_names_of_the_document() -> None:
 
 def test_timeouts_fail_and_say_the_stage() -> None:
     model = compiled(timeout=1e-9, shapes={"x": [11, 6]})
-    call = lambda: model.evaluate(model.randomize_params(), {"x": x_of(11)})  # noqa: E731
+    call = lambda: model.evaluate(model.randomize_params(), {"x": x_of(11)})
     stages_of_compiling = "tracing|passes|fusion|lowering|code generation|memory planning"
     assert re.search(f"timed out after 1e-09 s in ({stages_of_compiling})", error_of(call))
 
 
 def test_memory_limits_hold() -> None:
     model = compiled(memory_limit=64)
-    call = lambda: model.evaluate(model.randomize_params(), {"x": x_of()})  # noqa: E731
+    call = lambda: model.evaluate(model.randomize_params(), {"x": x_of()})
     assert "memory_limit is 64" in error_of(call)
     agrees(compiled(memory_limit="1MB"))
 

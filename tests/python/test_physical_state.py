@@ -10,7 +10,6 @@ import tenon as tn
 from tenon.model import Relu
 from test_physical_models import compiled, error_of, x_of
 
-
 # State --------------------------------------------------------------------------------------
 
 

@@ -10,12 +10,12 @@ import subprocess
 import sys
 import weakref
 
-from layer_cases import CASES as LAYERS
 import numpy as np
 import pytest
 
 import tenon as tn
 import tenon.copying
+from layer_cases import CASES as LAYERS
 from tenon import optim
 
 PROTOCOLS = range(pickle.HIGHEST_PROTOCOL + 1)

@@ -4,11 +4,11 @@ import doctest
 import threading
 
 import pytest
-from test_explain import Page
 
 import tenon as tn
 from tenon.explanation import profiling
 from tenon.explanation.units import time_text
+from test_explain import Page
 
 
 def slow_loss(w, x):

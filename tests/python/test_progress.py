@@ -46,7 +46,7 @@ def drawings(terminal):
 def test_a_line_has_steps_values_rate_memory_and_time_left(plain, clock):
     terminal = Terminal()
     with tn.Progress(400, "train", file=terminal) as bar:
-        for step in range(200):
+        for _ in range(200):
             clock.now += 0.05
             bar.update(loss=tn.array(0.123456), epoch=1)
     start, end = drawings(terminal)[-1].split("]")

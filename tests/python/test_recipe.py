@@ -120,7 +120,11 @@ def test_adding_an_op_takes_one_file(tmp_path):
     if reference:
         table = tree / "tests/python/references.py"
         inserted = re.sub(
-            r'^( +)("relu": )', rf"\1{reference[1]}\n\1\2", table.read_text(), 1, re.M
+            r'^( +)("relu": )',
+            rf"\1{reference[1]}\n\1\2",
+            table.read_text(),
+            count=1,
+            flags=re.M,
         )
         table.write_text(inserted)
         harness = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/python/test_ops.py"]

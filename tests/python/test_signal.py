@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from processes import environment
 
 import tenon as tn
+from processes import environment
 
 
 @pytest.fixture(autouse=True)

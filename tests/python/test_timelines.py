@@ -7,9 +7,9 @@ import xml.etree.ElementTree as ElementTree
 import zlib
 
 import pytest
-from recordings import recorded, span, visualize
 
 import tenon as tn
+from recordings import recorded, span, visualize
 from tenon.watching import colors, log_reader, timeline_drawing, timeline_page
 from tenon.watching.canvas import hex_of
 from tenon.watching.glyphs import rows_of, shape_of

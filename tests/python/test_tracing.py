@@ -11,10 +11,10 @@ import sys
 import time
 
 import pytest
-from processes import environment
-from recordings import recorded, visualize
 
 import tenon as tn
+from processes import environment
+from recordings import recorded, visualize
 from tenon.scripts import top as top_script
 from tenon.watching import Recorder, door, log_reader
 from tenon.watching.recording_summary import summary_of

@@ -40,7 +40,7 @@ def test_matmul_is_one_dot(shapes, axes):
 
 
 def test_matmul_under_two_vmaps_is_one_dot():
-    inner = lambda x: flat.vmap(matmul, x, (0, 0))  # noqa: E731
+    inner = lambda x: flat.vmap(matmul, x, (0, 0))
     text = recorded(inner, [ones(6, 5, 2, 3), ones(6, 5, 3, 4)], (0, 0))
     assert ops_of(text) == ["dot"], text
 

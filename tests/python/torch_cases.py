@@ -6,8 +6,8 @@ without having the other library.
 """
 
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Callable
 
 import numpy as np
 

@@ -4,8 +4,9 @@ tools/record_training.py runs the first and keeps what they gave in tests/data/t
 test_losses.py and test_optim.py run the second.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Callable
+from typing import Any
 
 import numpy as np
 
