@@ -3,7 +3,7 @@ PYTHON := .venv/bin/python
 READY := .venv/.ready
 RELEASE := build/release
 
-.PHONY: all setup build checks test fuzz ulp demo bench docs gen format asan tsan wheel clean
+.PHONY: all setup build checks test lint tidy odr fuzz ulp demo bench docs gen format asan tsan wheel clean
 all: build
 
 setup: $(READY)
@@ -22,6 +22,19 @@ checks: build
 
 test: checks
 	@$(PYTHON) tools/run_tests.py
+
+# Needs no build, but compares the stubs with the module where there is one.
+lint: $(READY)
+	@$(PYTHON) tools/lint.py
+
+# FILES='src/base/.*': a regular expression of paths.
+tidy: $(READY)
+	@tools/tidy.sh '$(FILES)'
+
+# The whole library in one link, so that the compiler sees every definition of a name.
+odr: $(READY)
+	@test -f build/odr/build.ninja || cmake --preset odr
+	@cmake --build --preset odr --target tenon_cli
 
 # Random graphs, GRAPHS=1 SEED=17 repeats one; then random calls of the Python API, CALLS of them;
 # then bad files, texts and calls of C, for so many SECONDS each.
@@ -61,7 +74,7 @@ gen: build
 	@$(RELEASE)/tenon gen
 
 format: $(READY)
-	@$(PYTHON) tools/sources.py .h .cpp | xargs -r clang-format-14 -i
+	@$(PYTHON) tools/format.py
 
 asan: $(READY)
 	@test -f build/asan/build.ninja || cmake --preset asan

@@ -45,14 +45,9 @@ def steps(asan):
         yield "Python tests", deep + pytest, sanitized_python(), "tests/python"
         return
     tenon = "build/release/tenon"
-    yield "layers", [python, "tools/check_layers.py"], {}, "src"
-    yield "sizes", [python, "tools/check_sizes.py"], {}, "src"
-    yield "names", [python, "tools/check_names.py"], {}, "src"
+    yield "lint", [python, "tools/lint.py"], {}, "tools/lint.py"
     yield "levels", [python, "tools/check_levels.py", "build/release"], {}, "src"
-    yield "op table", [python, "tools/collect_ops.py", "--check"], {}, "src/ops"
     yield "generated files", [tenon, "gen", "--check"], {}, "src/cli"
-    formatted = "python3 tools/sources.py .h .cpp | xargs -r clang-format-14 --dry-run --Werror"
-    yield "format", ["sh", "-c", formatted], {}, "src"
     yield "site", [python, "tools/site/build.py"], {}, "docs"
     logged = {"TENON_ERROR_SITES": str(SITES)}
     SITES.write_text("")

@@ -5,10 +5,10 @@ set -eu
 cd "$(dirname "$0")/.."
 
 packages=(
-  build-essential cmake ninja-build ccache mold clang-format-14 git
+  build-essential cmake ninja-build ccache mold git
   libfmt-dev doctest-dev libbenchmark-dev nlohmann-json3-dev libcli11-dev libxxhash-dev
-  libzstd-dev libyaml-cpp-dev llvm-19-dev zlib1g-dev clang-19 libclang-rt-19-dev libmpfr-dev
-  libopenblas0-pthread python3-venv python3-dev
+  libzstd-dev libyaml-cpp-dev llvm-19-dev zlib1g-dev clang-19 clang-tidy-19 libclang-rt-19-dev
+  libmpfr-dev libopenblas0-pthread python3-venv python3-dev
 )
 
 is_installed() { dpkg-query -W -f '${Status}' "$1" 2>/dev/null | grep -q 'ok installed'; }

@@ -1,10 +1,6 @@
-"""Which files the checks look at: those git tracks, and new ones that it does not ignore.
-
-Run with suffixes (.h .cpp), prints those files that were written by hand.
-"""
+"""Which files the checks look at: those git tracks, and new ones that it does not ignore."""
 import pathlib
 import subprocess
-import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 UNTRACKED_TREE_SKIPS = {"build", "dist", ".venv", "__pycache__"}
@@ -34,7 +30,7 @@ def is_generated(text):
     return "generated" in text.partition("\n")[0].lower()
 
 
-if __name__ == "__main__":
-    for listed in listed_files():
-        if listed.suffix in sys.argv[1:] and not is_generated(text_of(listed)):
-            print(ROOT / listed)
+def hand_written(*suffixes):
+    """Paths of the sources with these suffixes that no program generates."""
+    listed = (path for path in listed_files() if path.suffix in suffixes)
+    return [path for path in listed if not is_generated(text_of(path))]

@@ -1,19 +1,18 @@
 """What `import tenon` loads, what the package shows, and what type checkers see of it."""
 
 import ast
-import importlib.util
 import inspect
 import pathlib
-import re
 import subprocess
 import sys
 import types
 
 import pytest
-from processes import environment
 
 import tenon as tn
+from processes import environment
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 PACKAGE = pathlib.Path(tn.__file__).parent
 
 
@@ -115,82 +114,10 @@ def test_no_hint_where_nothing_is_close(name):
     assert str(error.value) == f"module 'tenon' has no attribute {name!r}"
 
 
-CHECKED = '''
-import tenon as tn
-from tenon import nn, optim
-
-@tn.compile
-def scaled(x: tn.Tensor, by: float = 2.0) -> tn.Tensor:
-    return x * by
-
-@tn.compile(mode="reduce-overhead")
-def shifted(x: tn.Tensor) -> tn.Tensor:
-    return x + 1
-
-class Scaler:
-    @tn.compile
-    def scaled(self, x: tn.Tensor) -> tn.Tensor:
-        return x * 2
-
-reveal_type(scaled(tn.ones(3), by=3.0))  # Tensor
-reveal_type(shifted(tn.ones(3)))  # Tensor
-reveal_type(Scaler().scaled(tn.ones(3)))  # Tensor
-reveal_type(tn.vmap(scaled)(tn.ones((2, 3)), 3.0))  # Tensor
-reveal_type(tn.checkpoint(scaled)(tn.ones(3)))  # Tensor
-reveal_type(tn.compile(nn.Linear(2, 3)))  # Linear
-reveal_type(tn.compile(scaled, args=[tn.InputInfo((3,), tn.float32)]))  # Executable
-reveal_type(tn.ones((2, 3)).max(dim=1).indices)  # Tensor
-reveal_type(tn.ones((2, 3)).max(axis=1))  # Tensor
-reveal_type(tn.ones((2, 3)).sum(dim=1, keepdim=True))  # Tensor
-reveal_type(tn.mean(tn.ones(3), dim=0))  # Tensor
-reveal_type(tn.ones((2, 3)).gather(1, tn.zeros((2, 1), tn.int64)))  # Tensor
-reveal_type(tn.ones((2, 3)).transpose(1, 0).cpu().contiguous())  # Tensor
-reveal_type(tn.transpose(tn.ones((2, 3)), 1, 0))  # Tensor
-reveal_type(tn.fft.fft2(tn.ones((2, 2))))  # Tensor
-reveal_type(optim.Adam(nn.Linear(2, 3).parameters(), lr=0.1))  # Adam
-reveal_type(optim.SGD(0.1))  # SGD
-reveal_type(tn.ones(()).item())  # Any
-loss: float = tn.ones(()).item()
-reveal_type(tn.dot(tn.ones(2), tn.ones(2)))  # Tensor
-reveal_type(tn.ones(2).dot(tn.ones(2)).to(dtype=tn.float64))  # Tensor
-reveal_type(tn.zeros((2, 3), device="cpu", requires_grad=True).device)  # Device
-reveal_type(tn.full((2,), 1.0, device=tn.Device("cpu")))  # Tensor
-reveal_type(tn.randn(2, 3, device=tn.cpu).to("cpu", tn.float64))  # Tensor
-reveal_type(tn.random.key(0, device="cpu"))  # Tensor
-reveal_type(nn.Linear(2, 3).to("cpu", tn.float64))  # Linear
-assert tn.ones(2).device == "cpu"
-with tn.device("cpu") as place:
-    reveal_type(place.type)  # str
-scaled.show("graph")
-scaled(tn.ones(3), by="three")  # error
-scaled()  # error
-tn.compile(scaled, mod="default")  # error
-tn.grad(scaled)(tn.ones(3), too="many")  # error
-tn.sofmax(tn.ones(3))  # error
-nn.Linnear(2, 3)  # error
-tn.linalg.qrr(tn.ones((2, 2)))  # error
-'''
-
-
-@pytest.mark.skipif(importlib.util.find_spec("mypy") is None, reason="mypy is not installed")
-def test_type_checkers_see_signatures_and_misspelt_names(tmp_path):
-    (tmp_path / "program.py").write_text(CHECKED)
-    done = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", "program.py"],
-        cwd=tmp_path,
-        env=environment(MYPYPATH=str(PACKAGE.parent)),
-        text=True,
-        capture_output=True,
-    )
-    wanted, got = {}, {}
-    for number, line in enumerate(CHECKED.splitlines(), 1):
-        if "  # " in line:
-            wanted[number] = line.partition("  # ")[2]
-    for line in done.stdout.splitlines():
-        if place := re.match(r"program\.py:(\d+): (\w+): (.*)", line):
-            revealed = re.search(r'Revealed type is "(?:\w+\.)*(\w+)"', place[3])
-            got.setdefault(int(place[1]), revealed[1] if revealed else place[2])
-    assert got == wanted, done.stdout + done.stderr
+def test_the_program_that_type_checkers_check_runs():
+    """tools/lint.py checks its types."""
+    program = ROOT / "tests/typing/user_program.py"
+    run(f"import runpy; runpy.run_path({str(program)!r}, run_name='__main__')")
 
 
 def test_decorated_functions_keep_their_signatures():
