@@ -89,7 +89,7 @@ tsan: $(READY)
 		-tce='*child of fork*'  # which TSan cannot follow
 
 wheel: $(READY)
-	@$(PYTHON) -m pip wheel --no-deps -w dist .
+	@tools/check_wheel.sh
 
 clean:
 	@rm -rf build dist

@@ -54,7 +54,9 @@ def test_the_wheel_is_described(tmp_path, monkeypatch):
     monkeypatch.chdir(ROOT)
     made = build.prepare_metadata_for_build_wheel(str(tmp_path))
     text = (tmp_path / made / "METADATA").read_text()
-    assert "\nName: tenonc\n" in text and "\nRequires-Dist: numpy>=1.24\n" in text
+    assert "\nName: tenonc\n" in text
+    required = re.findall(r"\nRequires-Dist: (.*)", text)
+    assert all("extra ==" in line for line in required), required  # NumPy is an option
     version = re.search(r"\nVersion: (\S+)", text)[1]
     assert f"project(tenon VERSION {version}" in (ROOT / "CMakeLists.txt").read_text()
     entry = (tmp_path / made / "entry_points.txt").read_text()
