@@ -5,13 +5,29 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace tn {
 
-using fmt::format;
 using fmt::format_string;
-using fmt::format_to;
 using fmt::join;
+
+/// Objects, not functions: an unqualified call with a std::string would find std::format too, which
+/// newer standard libraries bring along with <chrono>, and be ambiguous.
+struct Format {
+  template <class... A>
+  std::string operator()(format_string<A...> text, A&&... args) const {
+    return fmt::format(text, std::forward<A>(args)...);
+  }
+};
+struct FormatTo {
+  template <class Out, class... A>
+  auto operator()(Out out, format_string<A...> text, A&&... args) const {
+    return fmt::format_to(out, text, std::forward<A>(args)...);
+  }
+};
+inline constexpr Format format{};
+inline constexpr FormatTo format_to{};
 
 /// The name in `known` closest to `word`, or an empty view when none is near: for "did you mean".
 template <class Range>
