@@ -137,7 +137,7 @@ TEST_CASE("model: merged connections are one") {
   model.merge({"c", "b"});
   CHECK(shape_of(resolved(model, {.shapes = {{"a", "5 _"}}}), "a") == Shape{5, 7});
   model |= op_block("exp")({{"input", "a"}, {"output", "e"}});
-  CHECK(contains(error_in([&] { model.merge({"e", "d"}); }), "'e' and 'd' have each a value"));
+  CHECK(contains(error_in([&] { model.merge({"e", "d"}); }), "'e' and 'd' both have values"));
 }
 
 TEST_CASE("model: layers run, and bias is drawn as its weight") {

@@ -128,7 +128,7 @@ TEST_CASE("safetensors: what is wrong with a file is said, with its name and the
            {with_header("{}").substr(0, 9), "it is cut off: its header has 1 of 2 bytes"},
            {with_header("{\"x\":"), "its header is not valid JSON at byte 6"},
            {with_header("{} {}"), "its header is not valid JSON at byte 4"},
-           {with_header("{\"\xff\":1}"), "its header is no JSON"},
+           {with_header("{\"\xff\":1}"), "its header is not valid JSON"},
            {with_header("{\"x\":3}"), "'x': a number, not an object"},
            {with_header("{\"x\":[]}"), "'x': a list, not an object"},
            {one("{}"), "'x': no 'dtype'"},

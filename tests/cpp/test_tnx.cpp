@@ -206,7 +206,7 @@ TEST_CASE("tnx: a cut off file is refused, wherever it was cut") {
     REQUIRE(error.starts_with("load: f "));
     if (length >= 8) REQUIRE(contains(error, "it is cut off: it has"));
   }
-  CHECK(contains(error_of(bytes + "x"), "and should have"));
+  CHECK(contains(error_of(bytes + "x"), ", expected "));
 }
 
 TEST_CASE("tnx: a flipped bit is noticed, in whichever byte it is") {

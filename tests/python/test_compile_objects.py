@@ -322,7 +322,7 @@ def test_dataclasses_and_functions_of_parts():
 
 def test_what_cannot_be_guarded_is_refused():
     f = tn.compile(lambda o, x: x * o.value[0])
-    with pytest.raises(tn.InvalidType, match=r"o\.value is a bytearray.*cannot be seen"):
+    with pytest.raises(tn.InvalidType, match=r"o\.value is a bytearray.*cannot be tracked"):
         f(made(bytearray(b"ab")), X)
     assert f(made([2.0]), X).tolist() == [2, 4]
     o = made(bytearray(b"ab"))

@@ -32,7 +32,7 @@ SHAPES = [
     (lambda: tn.pad(ones(2), -1), "pad: a negative width: -1 (f32[2])"),
     (lambda: tn.pad(ones(0), 1, mode="edge"), "pad: nothing to repeat along axis 0: f32[0]"),
     (lambda: tn.pad(ones(*[1] * 9), 1), "pad: more than 8 axes"),
-    (lambda: tn.arange(0, 2**63 - 1, -(2**63)), "arange"),
+    (lambda: tn.arange(-(2**63), 2**63 - 1), "arange: too many elements: from"),
     (lambda: tn.arange(0.0, float("inf")), "arange: not a finite range: from 0 to inf by 1"),
     (lambda: tn.iota((3,), 0, dtype=tn.bool), "iota: coordinates are numbers: bool"),
     (lambda: tn.broadcast_shapes((2,), (3,)), "broadcast_shapes: sizes differ: [2], [3]"),
@@ -50,7 +50,6 @@ PRODUCTS = [
     ),
     (lambda: tn.einsum("...i...", ones(3)), "einsum: two ellipses in '...i...'"),
     (lambda: tn.einsum("i", ones(3), ones(3)), 'einsum: 1 terms and 2 operands: "i"'),
-    (lambda: tn.einsum("i"), 'einsum: no operands: "i"'),
     (lambda: tn.linalg.cond(ones(0, 0)), "no elements: f32[0,0]"),
     (lambda: tn.linalg.norm(ones(3), ord="fro"), "norm"),
     (lambda: tn.linalg.norm(ones(3), ord="nuc"), "norm: ord='nuc' is a norm of matrices"),
@@ -63,7 +62,7 @@ INDICES = [
         "put_along_axis: ranks differ: f32[2,3] and i64[1]",
     ),
     (lambda: tn.gather(ones(2, 3), [tn.array([0])], (0, 1)), "1 index tensors for 2 axes"),
-    (lambda: tn.take(ones(0), tn.array([0])), "nothing to index along axis 0: f32[0]"),
+    (lambda: tn.vmap(lambda i: ones(0)[i])(tn.array([0])), "nothing to index along axis 0: f32[0]"),
     (lambda: tn.segment_sum(ones(3), tn.array([0]), 2), "one segment for each row is needed"),
     (lambda: tn.segment_max(ones(3), tn.array([0]), 2), "one segment for each row is needed"),
     (
@@ -74,9 +73,8 @@ INDICES = [
         lambda: tn.searchsorted(ones(2, 3), ones(3, 2), batch_dims=1),
         "searchsorted: batch axis 0 differs: f32[2,3] and f32[3,2]",
     ),
-    (lambda: ones(3)["a"], "index: not an integer, slice, None, Ellipsis or array: str"),
+    (lambda: ones(3)["a"], "index: not an integer, slice, None, Ellipsis or array"),
     (lambda: [1, 2][ones(1)], "index: only integer tensors are indices: f32[1]"),
-    (lambda: tn._core._index_update(ones(3), 0, 1.0, "no"), "index_update: unknown update: no"),
 ]
 
 STATISTICS = [
@@ -174,8 +172,8 @@ PYTHON = [
     (lambda: float(tn.array(1j)), "the element is complex"),
     (lambda: tn.sum(ones(2), 0, True, tn.float32, 5), "arguments given, it takes at most"),
     (lambda: tn.reshape(ones(2), "a"), "reshape"),
-    (lambda: tn.tril(ones(2, 2), 1.5), "not an integer: 1.5"),
-    (lambda: tn.Executable(), "Executable: made by tn.compile(f, args=[...]) or Executable.load"),
+    (lambda: tn.tril(ones(2, 2), 1.5), "tril: k must be an integer: 1.5"),
+    (lambda: tn.Executable(None), "Executable: made by tn.compile(f, args=[...])"),
     (lambda: tn.finfo(tn.int32), "finfo: not a floating-point type: int32"),
     (lambda: tn.iinfo(tn.float32), "iinfo: not an integer type: float32"),
     (lambda: tn.isdtype(tn.float32, "no"), "isdtype: unknown kind: 'no'; known: bool"),
@@ -185,7 +183,7 @@ PYTHON = [
     (lambda: ones(2, 2).transpose(0, 1), "exchanges the axes in PyTorch and keeps them in NumPy"),
     (lambda: ones(2, 2).repeat(1, 1), "is repeats and axis in NumPy and repeats by axis in"),
     (lambda: tn.check(ones(2), "x"), "check: the condition must be bool, not f32[2]"),
-    (lambda: tn.vmap(lambda x: x, in_axes=5.0)(ones(2)), "vmap: an axis must be an integer"),
+    (lambda: tn.vmap(lambda x: x, in_axes=(5.0,))(ones(2)), "vmap"),
 ]
 
 

@@ -279,9 +279,9 @@ def test_pending_arguments():
 
 
 def test_inside_transforms_and_compiled_functions():
-    with pytest.raises(tn.Error, match="an executable runs on values"):
+    with pytest.raises(tn.Error, match="an executable cannot run inside"):
         tn.compile(lambda x: doubled()(x) + 1)(tn.ones(3))
-    with pytest.raises(tn.Error, match="an executable runs on values"):
+    with pytest.raises(tn.Error, match="an executable cannot run inside"):
         tn.grad(lambda x: doubled()(x).sum())(tn.ones(3))
 
 
@@ -421,7 +421,7 @@ def test_c_source():
 
 
 def test_sizes_that_vary_have_no_c_source():
-    with pytest.raises(ValueError, match="sizes that vary"):
+    with pytest.raises(ValueError, match="symbolic sizes"):
         doubled().source()
 
 

@@ -454,7 +454,7 @@ def test_checkpoints_in_several_files(tmp_path):
     for source in (index, tmp_path):
         same(dict(sorted(tn.load(source).items())), tensors)
     shards(tmp_path, {"a": "1.safetensors", "d": "1.safetensors"}, **tensors)
-    with pytest.raises(ValueError, match="1.safetensors has no 'd', which .*index.json says"):
+    with pytest.raises(ValueError, match="1.safetensors has no 'd', which .*index.json lists"):
         tn.load(index)
     shards(tmp_path, {"a": "../1.safetensors"}, **tensors)
     with pytest.raises(ValueError, match="not the name of a file beside it: '../1.safetensors'"):
@@ -535,7 +535,7 @@ def test_truth_values_of_arrays_are_checked(tmp_path, shape):
     np.save(tmp_path / "x.npy", array)
     np.savez(tmp_path / "x.npz", x=array)
     for name in ("x.npy", "x.npz"):
-        with pytest.raises(tn.Error, match="neither 0 nor 1"):
+        with pytest.raises(tn.Error, match="other than 0 and 1"):
             tn.load(tmp_path / name)
     np.save(tmp_path / "fine.npy", np.asfortranarray([[True, False], [False, False]]))
     assert tn.load(tmp_path / "fine.npy").tolist() == [[True, False], [False, False]]

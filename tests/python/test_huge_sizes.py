@@ -64,7 +64,7 @@ def test_reductions_of_large_views_compute():
 
 def test_loops_over_more_points_than_any_machine_can_visit_are_refused():
     x, y = tn.ones((2**20, 1)), tn.ones((1, 2**20))
-    with pytest.raises(ValueError, match="computes [0-9]+ elements, and"):
+    with pytest.raises(ValueError, match="computes [0-9]+ elements, the maximum"):
         tn.eval(tn.sum(tn.exp(x + y)[..., None] * tn.ones((2**15,))))
 
 
@@ -87,7 +87,7 @@ def test_differences_beyond_the_end_are_empty():
     assert tn.diff(X, n=4).shape == (3, 0) == np.diff(X.numpy(), n=4).shape
     assert tn.diff(X > 0, n=2**62, axis=0).shape == (0, 4)
     assert tn.diff(X > 0, n=2**62, axis=0).dtype == tn.bool
-    with pytest.raises(ValueError, match="at most 10000"):
+    with pytest.raises(ValueError, match="the maximum is 10000"):
         tn.diff(tn.ones(20_001), n=20_000)
 
 

@@ -222,7 +222,7 @@ try:
     while True:
         x.sum().item()
 except tn.Error as error:
-    assert "that is over" in str(error), error
+    assert "that has ended" in str(error), error
 thread.join()
 """)
 

@@ -138,7 +138,7 @@ def test_io_keys_merge():
     model |= M.Exp()(input=IOKey("both", connections=["left", model.right]), output="y")
     assert model.input_keys == ("x", "both")
     before = repr(model)
-    with pytest.raises(ValueError, match="have each a value of their own"):
+    with pytest.raises(ValueError, match="both have values"):
         model |= M.Exp()(input=IOKey(connections=["a", "b"]), output="z")
     assert repr(model) == before
 

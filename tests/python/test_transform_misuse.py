@@ -39,7 +39,7 @@ def test_evaluating_while_a_line_is_shown_is_an_error(monkeypatch, capfd):
         patched.setattr(sys, "stdout", Curious())
         patched.setattr(sys, "unraisablehook", lambda info: seen.append(info.exc_value))
         tn.print("x = {}", X)
-    assert any("while ops are running" in str(s) for s in seen), seen
+    assert any("while a plan was running" in str(s) for s in seen), seen
 
 
 def test_many_numbers_in_a_checkpoint():

@@ -278,7 +278,7 @@ def test_parameters_changed_by_hand():
     plain = other = tn.ones(3)
     with tn.no_grad():
         plain -= 1
-        with pytest.raises(TypeError, match="stays f32.3., and is not to become f32.2,3."):
+        with pytest.raises(TypeError, match="must keep its type f32.3., given f32.2,3."):
             w += tn.ones((2, 3))
     assert other.tolist() == [1, 1, 1] and plain.tolist() == [0, 0, 0]
     assert (w + 0).requires_grad
