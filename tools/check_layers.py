@@ -28,7 +28,7 @@ MAY_SEE = {  # folder of src/: what it may include, besides itself and the publi
     "files": "base runtime storage ir eval",
     "nn": "base ir ops transforms",
     "model": BELOW_EVAL + " eval functions nn",
-    "cli": BELOW_EVAL + " eval functions files model",
+    "cli": BELOW_EVAL + " eval functions files nn model",
 }
 BINDINGS = MAY_SEE["cli"] + " cli"
 

@@ -21,7 +21,6 @@ SHARED_FILE_NAMES = {  # file name without suffixes: why two folders have it
     "attention": "the layer, in the languages of nn",
     "checks": "of the arguments of layers, in the languages of nn",
     "layers": "of nn and of models, in both languages",
-    "optimizer": "the base class, in both languages",
     "physical": "the model that runs, in both languages",
     "weights": "initial and saved ones, in the languages of nn",
     "top": "python -m tenon.top and tenon.scripts.top are one command",

@@ -186,6 +186,7 @@ void bind_random(nb::module_& m);
 void bind_control_flow(nb::module_& m);
 void bind_models(nb::module_& m);
 void bind_model_blocks(nb::module_& m);
+void bind_optimizer_rules(nb::module_& m);
 void bind_modes(nb::module_& m);
 void add_export(nb::class_<Tensor>& type);
 void add_gradients(nb::class_<Tensor>& type);

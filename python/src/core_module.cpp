@@ -35,6 +35,7 @@ NB_MODULE(_core, m) {
   bind_modes(m);
   bind_models(m);
   bind_model_blocks(m);
+  bind_optimizer_rules(m);
   bind_signals(m);
   bind_command_line(m);
   m.def("_set_package_folder", &set_package_folder);

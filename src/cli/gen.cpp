@@ -30,8 +30,10 @@ void write_text(const fs::path& path, const std::string& text) {
 }
 
 std::vector<GeneratedFile> all_files(const fs::path& root) {
-  std::vector<GeneratedFile> files = {cpp_header(), cpp_operators(), cpp_functions(),
-                                      python_stub(read_text(root / "python/tenon/_core.pyi"))};
+  std::vector<GeneratedFile> files = {
+      cpp_header(),     cpp_operators(),
+      cpp_functions(),  python_stub(read_text(root / "python/tenon/_core.pyi")),
+      cpp_optimizers(), python_optimizers()};
   for (GeneratedFile& page : reference_pages()) files.push_back(std::move(page));
   return files;
 }
@@ -59,9 +61,10 @@ void add_gen(CLI::App& app) {
     bool check = false;
   };
   auto options = std::make_shared<Options>();
-  CLI::App* gen = app.add_subcommand("gen",
-                                     "Write the C++ header, Python stubs and reference "
-                                     "pages that follow from the op table");
+  CLI::App* gen =
+      app.add_subcommand("gen",
+                         "Write the C++ headers, Python classes and stubs and reference "
+                         "pages that follow from the tables of ops and optimizers");
   gen->add_option("--root", options->root, "The repository")->check(CLI::ExistingDirectory);
   gen->add_flag("--check", options->check, "Only report what is not up to date");
   gen->callback([options] {

@@ -1,5 +1,5 @@
 #pragma once
-// What `tenon gen` writes: the surfaces that follow from the op table, as text.
+// What `tenon gen` writes: the surfaces that follow from the tables of ops and optimizers, as text.
 #include <string>
 #include <vector>
 
@@ -34,6 +34,9 @@ struct KindNames {
 };
 const KindNames& names_of(FieldKind kind);
 
+/// The value of a field as either language writes it.
+std::string default_text(const Field& field, bool python);
+
 /// Operands, and fields where `operands_before` says.
 std::vector<Param> params_of(const OpDef& op);
 
@@ -50,6 +53,8 @@ GeneratedFile cpp_functions();
 /// `written`: the file as it is, whose first part is by hand.
 GeneratedFile python_stub(std::string_view written);
 std::vector<GeneratedFile> reference_pages();
+GeneratedFile cpp_optimizers();
+GeneratedFile python_optimizers();
 
 /// Writes what differs under `root`, or with `check` only reports it. Returns the exit status.
 int generate(const std::string& root, bool check);

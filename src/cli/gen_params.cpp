@@ -40,6 +40,20 @@ std::string list_text(const List& list, bool python) {
   return list.size() == 1 ? format("({},)", items) : format("({})", items);
 }
 
+std::vector<Param> field_params(const OpDef& op) {
+  AttrBuffer defaults(*op.attrs);
+  FieldList fields = list_fields(*op.attrs, defaults.data);
+  std::vector<Param> params;
+  for (size_t i = 0; i < fields.items.size(); ++i) {
+    const Field& f = fields.items[i];
+    params.push_back({Param::Role::field, f.name, f.required, static_cast<int>(i), f.kind,
+                      f.set != nullptr, f.choices, default_text(f, false), default_text(f, true)});
+  }
+  return params;
+}
+
+}  // namespace
+
 std::string default_text(const Field& f, bool python) {
   if (f.set && !*f.set) return python ? "None" : "{}";
   auto quoted = [](std::string_view text) { return format("\"{}\"", text); };
@@ -58,20 +72,6 @@ std::string default_text(const Field& f, bool python) {
              [&](const auto& v) { return list_text(v, python); },
          });
 }
-
-std::vector<Param> field_params(const OpDef& op) {
-  AttrBuffer defaults(*op.attrs);
-  FieldList fields = list_fields(*op.attrs, defaults.data);
-  std::vector<Param> params;
-  for (size_t i = 0; i < fields.items.size(); ++i) {
-    const Field& f = fields.items[i];
-    params.push_back({Param::Role::field, f.name, f.required, static_cast<int>(i), f.kind,
-                      f.set != nullptr, f.choices, default_text(f, false), default_text(f, true)});
-  }
-  return params;
-}
-
-}  // namespace
 
 const KindNames& names_of(FieldKind kind) {
   constexpr bool kCopied = false, kByReference = true;

@@ -1,10 +1,15 @@
 // The base of the optimizers.
+#include "tenon/optim/optimizer.h"
+
+#include <algorithm>
+
 #include "base/error.h"
 #include "ir/node.h"
 #include "ir/place.h"
+#include "ir/visit_field.h"
+#include "nn/optimizer_def.h"
 #include "tenon/backward.h"
 #include "tenon/operators.h"
-#include "tenon/optim.h"
 
 namespace tn::optim {
 
@@ -114,6 +119,69 @@ void Optimizer::load_state_dict(const TensorMap& state) {
       fail("load_state_dict: an optimizer has no {}", name);
   }
   step_ = std::move(step), learning_rate_ = std::move(rate), moments_ = std::move(moments);
+}
+
+// Optimizers whose rule is a record ------------------------------------------------------------
+
+static const OptimizerDef& def_of(std::string_view name) {
+  const OptimizerDef* def = find_optimizer(name);
+  invariant(def, "no optimizer '{}'", name);
+  return *def;
+}
+
+static uint8_t choice_of(const Field& field, std::string_view name, std::string_view optimizer) {
+  auto found = std::ranges::find(field.choices, name);
+  if (found == field.choices.end())
+    fail("{}: {} must be one of {}: '{}'", optimizer, field.name, join(field.choices, ", "), name);
+  return static_cast<uint8_t>(found - field.choices.begin());
+}
+
+/// Copies what a class was given, a T or a Maybe<T>, into a field.
+static void take(const Field& field, const void* given, std::string_view optimizer) {
+  auto read = [&]<class T>(T) {
+    return field.set ? static_cast<const Maybe<T>*>(given)->value : *static_cast<const T*>(given);
+  };
+  if (field.set && !(*field.set = *static_cast<const bool*>(given))) return;
+  visit_field(field, [&]<class T>(T& to) {
+    if constexpr (std::is_same_v<T, uint8_t>)
+      to = choice_of(field, read(std::string_view()), optimizer);
+    else
+      to = read(T());
+  });
+}
+
+RuleOptimizer::RuleOptimizer(std::string_view name, const LearningRate& rate,
+                             const WeightDecay& decay, std::initializer_list<const void*> options)
+    : Optimizer(rate, decay, def_of(name).decoupled), def_(&def_of(name)) {
+  auto attrs = std::make_shared<AttrBuffer>();
+  def_->defaults(attrs->data);
+  const void* const* next = options.begin();
+  for (const Hyperparameter& h : hyperparameters_of(*def_, attrs->data))
+    for (const Field& part : h.parts.items)
+      if (!h.is_decay()) take(part, *next++, name);
+  check_attrs(*def_, attrs->data, name);
+  attrs_ = std::shared_ptr<const void>(attrs, attrs->data);
+}
+
+void RuleOptimizer::init_single(const Tensor& parameter, TensorMap& moments) const {
+  Tensors state = initial_state(*def_, attrs_.get(), parameter);
+  for (int i = 0; i < def_->state.size(); ++i)
+    if (Tensor& each = state[static_cast<size_t>(i)])
+      moments.emplace(def_->state[i].name, std::move(each));
+}
+
+Tensor RuleOptimizer::apply_single(const Tensor& gradient, const Tensor& parameter,
+                                   TensorMap& moments) const {
+  OptimizerStep update{*def_, gradient, parameter, step(), learning_rate()};
+  for (const StateDef& each : def_->state) {
+    auto found = moments.find(std::string(each.name));
+    update.state.push_back(found == moments.end() ? Tensor() : found->second);
+  }
+  Tensor made = def_->update(attrs_.get(), update);
+  for (int i = 0; i < def_->state.size(); ++i)
+    if (Tensor& each = update.state[static_cast<size_t>(i)])
+      moments[std::string(def_->state[i].name)] = std::move(each);
+  return made;
 }
 
 }  // namespace tn::optim

@@ -3,6 +3,7 @@
 
 #include "errors.h"
 #include "files.h"
+#include "nn/optimizer_def.h"
 #include "runtime/memory_use.h"
 #include "tenon/nn.h"
 #include "tenon/optim.h"
@@ -81,6 +82,26 @@ TEST_CASE("three steps of every optimizer are PyTorch's") {
   check_three_steps(Lion(0.1), {0.9, -2.1, 0.4});  // by the formula
 }
 
+TEST_CASE("every optimizer makes finite steps by its defaults") {
+  for (const optim::OptimizerDef* def : optim::optimizer_table()) {
+    CAPTURE(def->name);
+    AttrBuffer attrs;
+    def->defaults(attrs.data);
+    optim::check_attrs(*def, attrs.data, def->name);
+    for (const Shape& shape : {Shape{3}, Shape{2, 3}, Shape{2, 3, 2}}) {
+      Tensor w = ones(shape), rate(0.01);
+      Tensors state = optim::initial_state(*def, attrs.data, w);
+      for (int step = 1; step <= 3; ++step) {
+        optim::OptimizerStep update{*def, w, w, Tensor(step), rate, state};
+        Tensor made = def->update(attrs.data, update);
+        CHECK(made.shape() == shape);
+        CHECK(all(isfinite(made) & (made < w)).item<bool>());
+        w = made, state = update.state;
+      }
+    }
+  }
+}
+
 TEST_CASE("options of optimizers are checked, and weight decay may differ by parameter") {
   using namespace optim;
   CHECK(error_in([] { SGD(0.1, {.nesterov = true}); }) ==
@@ -88,6 +109,10 @@ TEST_CASE("options of optimizers are checked, and weight decay may differ by par
   CHECK(error_in([] {
           Adam(0.1, {.betas = {0.9, 1.0}});
         }) == "Adam: betas must be at least 0 and less than 1, not 1");
+  CHECK(error_in([] { Muon(0.1, {.adjust_lr_fn = "no"}); }) ==
+        "Muon: adjust_lr_fn must be one of original, match_rms_adamw: 'no'");
+  CHECK(error_in([] { Adafactor(0.1, {.decay_rate = 1}); }) ==
+        "Adafactor: decay_rate must be at most 0, not 1");
   CHECK(error_in([] { SGD(-0.1); }) == "learning_rate: must be at least 0, not -0.1");
   CHECK(error_in([] { SGD(ones({2})); }) == "learning_rate: expected a scalar");
   SGD optimizer(1.0, {.weight_decay = [](const std::string& name, const Tensor&) {

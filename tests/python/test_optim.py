@@ -2,6 +2,7 @@
 
 import copy
 import doctest
+import inspect
 import pathlib
 
 import numpy as np
@@ -364,13 +365,25 @@ ONES = {"w": tn.ones(2)}
         (lambda: optim.AdamW(weight_decay=-1), "AdamW: weight_decay must be at least 0, not -1"),
         (
             lambda: optim.Adam(betas=(0.9, 1.0)),
-            r"Adam: betas must be at least 0 and less than 1, not \(0.9, 1.0\)",
+            "Adam: betas must be at least 0 and less than 1, not 1",
         ),
         (
             lambda: optim.SGD([{"weight_decay": 0.1}]),
             "parameter groups are dicts with params, and nothing else",
         ),
-        (lambda: optim.Muon(adjust_lr_fn="no"), "Muon: adjust_lr_fn is 'original' or"),
+        (
+            lambda: optim.Muon(adjust_lr_fn="no"),
+            "Muon: adjust_lr_fn must be one of original, match_rms_adamw: 'no'",
+        ),
+        (lambda: optim.Muon(ns_steps=-1), "ns_steps must be at least 0 and at most 1000, not -1"),
+        (lambda: optim.Muon(ns_steps=2.5), "Muon: ns_steps must be an integer: 2.5"),
+        (lambda: optim.Adam(betas=0.9), "Adam: betas must be 2 numbers: 0.9"),
+        (lambda: optim.Adam(betas=(0.9,)), r"Adam: betas must be 2 numbers: \(0.9,\)"),
+        (lambda: optim.Adam(betas=("a", 0.9)), "Adam: betas must be a number: 'a'"),
+        (lambda: optim.SGD(momentum=None), "SGD: momentum must be a number: None"),
+        (lambda: optim.RMSprop(centered="yes"), "RMSprop: centered must be True or False: 'yes'"),
+        (lambda: optim.Adafactor(beta_1=1.0), "Adafactor: beta_1 must be at least 0 and less"),
+        (lambda: Halved(betas=(2, 0)), "Halved: betas must be at least 0 and less than 1, not 2"),
         (lambda: optim.Adafactor(decay_rate=0.8), "Adafactor: decay_rate must be at most 0"),
         (
             lambda: optim.MultiOptimizer([optim.SGD()], [lambda name, w: True]),
@@ -399,12 +412,54 @@ def test_errors(call, text):
         call()
 
 
+class Halved(optim.Adam):
+    """Adam with half the change."""
+
+    def apply_single(self, gradient, parameter, state):
+        state.setdefault("count", tn.array(0))
+        state["count"] = state["count"] + 1
+        return (parameter + super().apply_single(gradient, parameter, state)) / 2
+
+
+def test_classes_of_the_library_are_bases():
+    whole, half = optim.Adam(0.5), Halved(lr=0.5)
+    want = whole.apply_gradients(ONES, ONES)["w"].numpy()
+    got = half.apply_gradients(ONES, ONES)["w"].numpy()
+    np.testing.assert_allclose(got, (1 + want) / 2, 1e-6)
+    assert list(half.state["moments"]["w"]) == ["m", "v", "count"]
+    assert issubclass(optim.AdamW, optim.Adam) and optim.AdamW.decoupled
+
+
+def test_options_are_attributes_that_may_change():
+    changed, made = optim.Lion(0.1), optim.Lion(0.1, betas=(0.5, 0.25))
+    assert changed.betas == (0.9, 0.99) and optim.Muon().adjust_lr_fn is None
+    changed.betas = [0.5, 0.25]
+    for _ in range(3):
+        got = changed.apply_gradients({"w": tn.array([1.0, -2.0])}, ONES)
+        want = made.apply_gradients({"w": tn.array([1.0, -2.0])}, ONES)
+    assert got["w"].tolist() == want["w"].tolist()
+    signature = inspect.signature(optim.Lion.__init__)
+    assert list(signature.parameters) == ["self", "learning_rate", "betas", "weight_decay"]
+    assert optim.Adafactor(learning_rate=None).lr.item() == pytest.approx(0.01)
+
+
+def test_state_that_a_changed_option_needs_is_missed():
+    optimizer = optim.SGD(0.1, momentum=0.0)
+    optimizer.apply_gradients(ONES, ONES)
+    optimizer.state["moments"]["w"] = {}
+    optimizer.momentum = 0.9
+    with pytest.raises(ValueError, match="SGD: the state of the parameter has no 'v'"):
+        optimizer.apply_gradients(ONES, ONES)
+
+
 def test_names():
+    assert set(optim.optimizers.__all__) <= set(optim.__all__) & set(nn.__all__)
+    assert optim.Adadelta is optim.AdaDelta
     assert nn.SGD is optim.SGD and tn.Module is nn.Module and tn.Linear is nn.Linear
     assert tn.nn.gelu is tn.gelu
 
 
-MODULES = [optim.adam, optim.clipping, optim.multi, optim.muon, optim.optimizer]
+MODULES = [optim.clipping, optim.multi, optim.optimizer, optim.optimizers]
 
 
 @pytest.mark.host

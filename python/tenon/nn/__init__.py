@@ -153,9 +153,6 @@ from .transformer import (
 
 # Optimizers are also found here. They import Module from here, so these follow it; and each comes
 # from its own module, as `tenon.optim` imports this one first.
-from ..optim.adafactor import Adafactor  # isort: skip
-from ..optim.adam import Adam, Adamax, AdamW  # isort: skip
-from ..optim.adaptive import AdaDelta, Adagrad, RMSprop  # isort: skip
 from ..optim.clipping import (  # isort: skip
     clip_grad_norm,
     clip_grad_norm_,
@@ -163,14 +160,11 @@ from ..optim.clipping import (  # isort: skip
     clip_grad_value_,
 )
 from ..optim.lbfgs import LBFGS  # isort: skip
-from ..optim.lion import Lion  # isort: skip
 from ..optim.multi import MultiOptimizer  # isort: skip
-from ..optim.muon import Muon  # isort: skip
 from ..optim.optimizer import Optimizer  # isort: skip
-from ..optim.sgd import SGD  # isort: skip
+from ..optim.optimizers import *  # isort: skip
 from ..optim import clipping as utils  # isort: skip (PyTorch's nn.utils.clip_grad_norm_)
-
-Adadelta = AdaDelta  # PyTorch's spelling
+from ..optim import optimizers as _optimizers  # isort: skip
 
 __all__ = [
     "CELU",
@@ -182,15 +176,7 @@ __all__ = [
     "LSTM",
     "RNN",
     "SELU",
-    "SGD",
     "ALiBi",
-    "AdaDelta",
-    "Adadelta",
-    "Adafactor",
-    "Adagrad",
-    "Adam",
-    "AdamW",
-    "Adamax",
     "AdaptiveAvgPool1d",
     "AdaptiveAvgPool2d",
     "AdaptiveAvgPool3d",
@@ -243,7 +229,6 @@ __all__ = [
     "LayerNorm",
     "LeakyReLU",
     "Linear",
-    "Lion",
     "LogSigmoid",
     "LogSoftmax",
     "MSELoss",
@@ -257,7 +242,6 @@ __all__ = [
     "ModuleList",
     "MultiHeadAttention",
     "MultiOptimizer",
-    "Muon",
     "NLLLoss",
     "Optimizer",
     "PReLU",
@@ -265,7 +249,6 @@ __all__ = [
     "PixelShuffle",
     "PixelUnshuffle",
     "RMSNorm",
-    "RMSprop",
     "RNNCell",
     "ReLU",
     "ReLU2",
@@ -337,6 +320,7 @@ __all__ = [
     "utils",
     "value_and_grad",
 ]
+__all__ += _optimizers.__all__
 
 
 if not TYPE_CHECKING:  # to type checkers it would say that every name exists

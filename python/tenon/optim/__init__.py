@@ -6,17 +6,13 @@
 """
 
 from .. import nn as _nn  # noqa: F401  first: it imports optimizers, and they import its modules
-from . import clipping, lr_scheduler, schedules
+from . import clipping, lr_scheduler, optimizers, schedules
 from .accumulation import accumulate
-from .adafactor import Adafactor
-from .adam import Adam, Adamax, AdamW
-from .adaptive import AdaDelta, Adagrad, RMSprop
 from .clipping import clip_grad_norm, clip_grad_norm_, clip_grad_value, clip_grad_value_
 from .lbfgs import LBFGS
-from .lion import Lion
 from .multi import MultiOptimizer
-from .muon import Muon
 from .optimizer import Optimizer
+from .optimizers import *  # noqa: F403
 from .schedules import (
     constant,
     cosine_decay,
@@ -25,25 +21,11 @@ from .schedules import (
     linear_schedule,
     step_decay,
 )
-from .sgd import SGD
-
-Adadelta = AdaDelta  # PyTorch's spelling
 
 __all__ = [
     "LBFGS",
-    "SGD",
-    "AdaDelta",
-    "Adadelta",
-    "Adafactor",
-    "Adagrad",
-    "Adam",
-    "AdamW",
-    "Adamax",
-    "Lion",
     "MultiOptimizer",
-    "Muon",
     "Optimizer",
-    "RMSprop",
     "accumulate",
     "clip_grad_norm",
     "clip_grad_norm_",
@@ -59,3 +41,4 @@ __all__ = [
     "schedules",
     "step_decay",
 ]
+__all__ += optimizers.__all__

@@ -7,7 +7,8 @@ from typing import Any
 
 import tenon as tn
 
-from .optimizer import Optimizer, ParameterGroup, Rate
+from .optimizer import Optimizer, Rate
+from .parameter_group import ParameterGroup
 
 Filter = Callable[[str, tn.Tensor], bool]
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import Any, Concatenate, NoReturn, TypeAlias, TypeVar
 
@@ -11,6 +10,7 @@ import tenon as tn
 
 from .. import _core
 from ..nn.module import Module, Parameters, named_tensors
+from .parameter_group import ParameterGroup
 
 Schedule = Callable[[tn.Tensor], "tn.Tensor | float"]
 Rate: TypeAlias = "float | tn.Tensor | Schedule"
@@ -30,6 +30,8 @@ class _BothHabits(type):
             params, *args = args  # type: ignore[assignment]
         if lr is not None:
             kwargs["learning_rate"] = lr
+        if kwargs.get("learning_rate", 0) is None:  # the default, as in MLX
+            del kwargs["learning_rate"]
         groups = as_groups(params)
         if groups:
             kwargs |= dict(zip(cls.__init__.__code__.co_varnames[1:], args))  # type: ignore[misc]
@@ -401,13 +403,6 @@ class Optimizer(metaclass=_BothHabits):
             if not value >= 0:
                 self._refuse(f"{name} must be at least 0, not {value}")
 
-    def _check_shares(self, **options: float | Sequence[float]) -> None:
-        """Checks options that say how much of an average stays."""
-        for name, value in options.items():
-            for share in value if isinstance(value, Sequence) else [value]:
-                if not 0 <= share < 1:
-                    self._refuse(f"{name} must be at least 0 and less than 1, not {value}")
-
     def __repr__(self) -> str:
         rates = [group.learning_rate for group in (self, *self._groups)]
         texts = ["traced" if _core._is_traced(rate) else f"{rate.item():g}" for rate in rates]
@@ -420,52 +415,21 @@ class Optimizer(metaclass=_BothHabits):
         _core._fail(fault, f"{type(self).__name__}: {text}", hint)
 
 
-class ParameterGroup(MutableMapping[str, Any]):
-    """A group of parameters and its options, as PyTorch has them: `params`, `lr` and the others."""
+class RuleOptimizer(Optimizer):
+    """An optimizer whose rule is a record of the core, and whose attributes are its options."""
 
-    def __init__(self, optimizer: Optimizer) -> None:
-        self._optimizer = optimizer
+    _rule: str  # the name of the record, in src/nn/optimizers/
 
-    def __getitem__(self, name: str) -> Any:
-        if name == "params":
-            return [parameter for _, parameter in self._optimizer._own()]
-        if name not in self._names():
-            raise KeyError(name)
-        value = getattr(self._optimizer, name)
-        return _shortest(value.item()) if name == "lr" and not _core._is_traced(value) else value
+    def _check(self) -> None:
+        _core._check_rule(self)
 
-    def __setitem__(self, name: str, value: Any) -> None:
-        if name == "params" or name not in self._names():
-            self._optimizer._refuse(f"a group has no option {name!r} to set", "type")
-        if name == "lr":
-            self._optimizer._change_rate(value)
-        else:
-            setattr(self._optimizer, name, value)
+    def init_single(self, parameter: tn.Tensor, state: dict[str, Any]) -> None:
+        _core._init_rule(self, parameter, state)
 
-    def __delitem__(self, name: str) -> None:
-        self._optimizer._refuse(f"an option cannot be deleted: {name!r}", "type")
-
-    def _names(self) -> list[str]:
-        own = (name for name in vars(self._optimizer) if not name.startswith("_"))
-        return ["lr", *(name for name in own if name != "state")]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(["params", *self._names()])
-
-    def __len__(self) -> int:
-        return 1 + len(self._names())
-
-    def __repr__(self) -> str:
-        return repr(dict(self))
-
-
-def _shortest(rate: float) -> float:
-    """The shortest decimal number that float32 rounds to the rate: 0.1 where 0.1 was set."""
-    if not rate < 1e38:  # fewer digits may be more than float32 has
-        return rate
-    known = struct.pack("f", rate)
-    texts = (f"{rate:.{digits}g}" for digits in range(1, 9))
-    return next((float(text) for text in texts if struct.pack("f", float(text)) == known), rate)
+    def apply_single(
+        self, gradient: tn.Tensor, parameter: tn.Tensor, state: dict[str, Any]
+    ) -> tn.Tensor:
+        return _core._apply_rule(self, gradient, parameter, state)
 
 
 def _hints(given: Any) -> str:

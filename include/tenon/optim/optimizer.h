@@ -1,0 +1,116 @@
+#pragma once
+// The base class of optimizers, and of those that the library provides.
+#include <initializer_list>
+#include <memory>
+#include <source_location>
+#include <string_view>
+
+#include "tenon/nn/module.h"
+
+namespace tn::optim {
+
+using nn::TensorMap;
+
+/// A learning rate from the number of steps before.
+using Schedule = std::function<Tensor(const Tensor& step)>;
+
+/// A number, a scalar, or a schedule.
+struct LearningRate {
+  Tensor value;
+  Schedule schedule = {};
+
+  LearningRate(double number);
+  LearningRate(Tensor scalar) : value(std::move(scalar)) {}
+  template <std::invocable<const Tensor&> F>
+  LearningRate(F f) : schedule(std::move(f)) {}
+};
+
+/// A number, or a function of each parameter:
+/// `[](auto& name, auto& w) { return w.rank() > 1 ? 0.1 : 0; }`.
+struct WeightDecay {
+  double value = 0;
+  std::function<double(const std::string& name, const Tensor& parameter)> by_parameter = {};
+
+  WeightDecay(double number) : value(number) {}
+  template <std::invocable<const std::string&, const Tensor&> F>
+  WeightDecay(F f) : by_parameter(std::move(f)) {}
+};
+
+/// Optimizers are values: a copy has its own state. A class defines in `apply_single` the update of
+/// one tensor, and in `init_single` the state that it keeps per tensor. Other members must not
+/// change, because compiled functions treat them as constants.
+///
+/// Weight decay adds that share of a parameter to its gradient. When `decoupled`, it subtracts
+/// `learning_rate * weight_decay` of the parameter. Parameters narrower than float32 are updated in
+/// float32 and rounded once; their state stays in float32.
+class Optimizer {
+ public:
+  virtual ~Optimizer() = default;
+
+  /// Puts new parameters into a model. `gradients` may leave some out.
+  template <class M>
+  void update(nn::Module<M>& model, const TensorMap& gradients,
+              std::source_location place = std::source_location::current()) {
+    model.update(apply_gradients(gradients, model.state_dict(), place));
+  }
+  /// New parameters for those that have a gradient.
+  TensorMap apply_gradients(const TensorMap& gradients, const TensorMap& parameters,
+                            std::source_location place = std::source_location::current());
+  /// Remembers parameters as before their first step. Otherwise that happens at the first one.
+  void init(const TensorMap& parameters);
+
+  const Tensor& step() const { return step_; }  // how often parameters were improved
+  const Tensor& learning_rate() const { return learning_rate_; }
+  void set_learning_rate(const LearningRate& rate);
+
+  /// Everything it remembers, by name: "step", "learning_rate", "moments.out.weight.m".
+  TensorMap state_dict() const;
+  /// Takes over what another one of its kind remembered.
+  void load_state_dict(const TensorMap& state);
+  /// The optimizer, as something to visit. Visitors of a constant one only look.
+  nn::Visit as_visit() const;
+
+ protected:
+  Optimizer(const LearningRate& rate, const WeightDecay& decay, bool decoupled = false);
+  Optimizer(const Optimizer&) = default;
+  Optimizer(Optimizer&&) = default;
+  Optimizer& operator=(const Optimizer&) = default;
+  Optimizer& operator=(Optimizer&&) = default;
+
+  /// Puts into `moments` what is to be remembered of a parameter before its first step.
+  virtual void init_single(const Tensor&, TensorMap& /* moments */) const {}
+  /// The new parameter; changes what is remembered of it.
+  virtual Tensor apply_single(const Tensor& gradient, const Tensor& parameter,
+                              TensorMap& moments) const = 0;
+
+ private:
+  Tensor applied(const std::string& name, const Tensor& gradient, const Tensor& parameter);
+  TensorMap& moments_of(const std::string& name, const Tensor& parameter);
+  void visit(nn::Visitor& visitor);
+
+  Tensor step_ = Tensor(0), learning_rate_;
+  Schedule schedule_;
+  WeightDecay decay_;
+  bool decoupled_;
+  std::map<std::string, TensorMap> moments_;  // by parameter
+};
+
+struct OptimizerDef;  // src/nn/optimizer_def.h
+
+/// An optimizer of the library. Its rule is a record of src/nn/optimizers/, and the classes that
+/// derive from it are generated (tenon/optim/optimizers.h).
+class RuleOptimizer : public Optimizer {
+ protected:
+  /// `options` are the hyper-parameters of the record, in order; a choice is its name.
+  RuleOptimizer(std::string_view name, const LearningRate& rate, const WeightDecay& decay,
+                std::initializer_list<const void*> options);
+  void init_single(const Tensor& parameter, TensorMap& moments) const override;
+  Tensor apply_single(const Tensor& gradient, const Tensor& parameter,
+                      TensorMap& moments) const override;
+
+ private:
+  const OptimizerDef* def_;
+  std::shared_ptr<const void> attrs_;
+};
+
+}  // namespace tn::optim

@@ -1,0 +1,51 @@
+#include "nn/optimizer_def.h"
+
+#include "base/error.h"
+
+namespace tn::optim {
+
+Tensor& OptimizerStep::operator[](std::string_view name) {
+  for (int i = 0; i < def.state.size(); ++i) {
+    Tensor& found = state[static_cast<size_t>(i)];
+    if (def.state[i].name == name && found) return found;
+  }
+  fail(Hint{"make a new optimizer after a change of its options"},
+       "{}: the state of the parameter has no '{}'", def.name, name);
+}
+
+const OptimizerDef* find_optimizer(std::string_view name) {
+  for (const OptimizerDef* def : optimizer_table())
+    if (def->name == name) return def;
+  return nullptr;
+}
+
+std::vector<Hyperparameter> hyperparameters_of(const OptimizerDef& def, void* attrs) {
+  std::vector<Hyperparameter> list;
+  def.list(attrs, list);
+  return list;
+}
+
+static void check_part(const Hyperparameter& h, const Field& part, std::string_view optimizer) {
+  if (!h.range || (part.set && !*part.set)) return;
+  bool whole = part.kind == FieldKind::integer;
+  double value = whole ? static_cast<double>(*static_cast<const int64_t*>(part.at))
+                       : *static_cast<const double*>(part.at);
+  if (!h.range->has(value))
+    fail("{}: {} must be {}, not {}", optimizer, h.name, h.range->text, value);
+}
+
+void check_attrs(const OptimizerDef& def, void* attrs, std::string_view optimizer) {
+  for (const Hyperparameter& h : hyperparameters_of(def, attrs))
+    for (const Field& part : h.parts.items) check_part(h, part, optimizer);
+  std::string_view wrong = def.check ? def.check(attrs) : "";
+  if (!wrong.empty()) fail("{}: {}", optimizer, wrong);
+}
+
+Tensors initial_state(const OptimizerDef& def, const void* attrs, const Tensor& parameter) {
+  Tensors state;
+  for (const StateDef& each : def.state)
+    state.push_back(each.initial ? each.initial(attrs, parameter) : zeros_like(parameter));
+  return state;
+}
+
+}  // namespace tn::optim
