@@ -1,8 +1,9 @@
 # Keeps src/ops/op_decls.h and the two halves of the op table equal to the ops found in
-# src/ops/*.cpp.
+# src/ops/*.cpp, and the table of layers in src/nn equal to those of src/nn/layers/*.cpp.
 set(collect_ops ${PROJECT_SOURCE_DIR}/tools/collect_ops.py)
 set(ops_folder ${PROJECT_SOURCE_DIR}/src/ops)
-file(GLOB op_sources CONFIGURE_DEPENDS ${ops_folder}/*.cpp)
+set(nn_folder ${PROJECT_SOURCE_DIR}/src/nn)
+file(GLOB op_sources CONFIGURE_DEPENDS ${ops_folder}/*.cpp ${nn_folder}/layers/*.cpp)
 set(op_tables ${ops_folder}/graph_ops.cpp ${ops_folder}/named_ops.cpp)
 list(REMOVE_ITEM op_sources ${op_tables})
 
@@ -22,7 +23,8 @@ function(tenon_collect_ops target)
   set(stamp ${PROJECT_BINARY_DIR}/op_table.stamp)
   add_custom_command(
     OUTPUT ${stamp}
-    BYPRODUCTS ${ops_folder}/op_decls.h ${op_tables}
+    BYPRODUCTS ${ops_folder}/op_decls.h ${op_tables} ${nn_folder}/layer_decls.h
+               ${nn_folder}/layer_table.cpp
     COMMAND ${Python_EXECUTABLE} ${collect_ops}
     COMMAND ${CMAKE_COMMAND} -E touch ${stamp}
     DEPENDS ${op_sources} ${collect_ops}

@@ -1,8 +1,9 @@
 #pragma once
 // Neural networks: modules, layers, and how to train them. See also tenon/optim.h.
+#include "tenon/nn/attention.h"
 #include "tenon/nn/layers.h"
 #include "tenon/nn/losses.h"
 #include "tenon/nn/module.h"
-#include "tenon/nn/normalization.h"
 #include "tenon/nn/sequential.h"
+#include "tenon/nn/spatial.h"
 #include "tenon/nn/training.h"

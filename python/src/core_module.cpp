@@ -2,6 +2,7 @@
 #include <nanobind/stl/string.h>
 
 #include "core.h"
+#include "models/python_layers.h"
 #include "tenon_command.h"
 #include "tensors/dims.h"
 #include "watching/python_signals.h"
@@ -36,6 +37,7 @@ NB_MODULE(_core, m) {
   bind_models(m);
   bind_model_blocks(m);
   bind_optimizer_rules(m);
+  bind_layers(m);
   bind_signals(m);
   bind_command_line(m);
   m.def("_set_package_folder", &set_package_folder);

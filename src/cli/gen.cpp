@@ -34,7 +34,8 @@ std::vector<GeneratedFile> all_files(const fs::path& root) {
       cpp_header(),     cpp_operators(),
       cpp_functions(),  python_stub(read_text(root / "python/tenon/_core.pyi")),
       cpp_optimizers(), python_optimizers()};
-  for (GeneratedFile& page : reference_pages()) files.push_back(std::move(page));
+  for (auto list : {reference_pages, cpp_layers, python_layers})
+    for (GeneratedFile& file : list()) files.push_back(std::move(file));
   return files;
 }
 
@@ -64,7 +65,7 @@ void add_gen(CLI::App& app) {
   CLI::App* gen =
       app.add_subcommand("gen",
                          "Write the C++ headers, Python classes and stubs and reference "
-                         "pages that follow from the tables of ops and optimizers");
+                         "pages that follow from the tables of ops, layers and optimizers");
   gen->add_option("--root", options->root, "The repository")->check(CLI::ExistingDirectory);
   gen->add_flag("--check", options->check, "Only report what is not up to date");
   gen->callback([options] {

@@ -1,5 +1,6 @@
 #pragma once
-// What `tenon gen` writes: the surfaces that follow from the tables of ops and optimizers, as text.
+// What `tenon gen` writes: the surfaces that follow from the tables of ops, layers and
+// optimizers, as text.
 #include <string>
 #include <vector>
 
@@ -37,6 +38,8 @@ const KindNames& names_of(FieldKind kind);
 /// The value of a field as either language writes it.
 std::string default_text(const Field& field, bool python);
 
+/// The fields of a kind of attributes, in order.
+std::vector<Param> field_params(const AttrKind& attrs);
 /// Operands, and fields where `operands_before` says.
 std::vector<Param> params_of(const OpDef& op);
 
@@ -55,6 +58,10 @@ GeneratedFile python_stub(std::string_view written);
 std::vector<GeneratedFile> reference_pages();
 GeneratedFile cpp_optimizers();
 GeneratedFile python_optimizers();
+/// Classes and blocks of layers in C++ (tenon/nn/layers.h, tenon/model_layers.h) and their bodies.
+std::vector<GeneratedFile> cpp_layers();
+/// Classes of layers in Python: a file for each module that the records name.
+std::vector<GeneratedFile> python_layers();
 
 /// Writes what differs under `root`, or with `check` only reports it. Returns the exit status.
 int generate(const std::string& root, bool check);

@@ -40,18 +40,6 @@ std::string list_text(const List& list, bool python) {
   return list.size() == 1 ? format("({},)", items) : format("({})", items);
 }
 
-std::vector<Param> field_params(const OpDef& op) {
-  AttrBuffer defaults(*op.attrs);
-  FieldList fields = list_fields(*op.attrs, defaults.data);
-  std::vector<Param> params;
-  for (size_t i = 0; i < fields.items.size(); ++i) {
-    const Field& f = fields.items[i];
-    params.push_back({Param::Role::field, f.name, f.required, static_cast<int>(i), f.kind,
-                      f.set != nullptr, f.choices, default_text(f, false), default_text(f, true)});
-  }
-  return params;
-}
-
 }  // namespace
 
 std::string default_text(const Field& f, bool python) {
@@ -71,6 +59,18 @@ std::string default_text(const Field& f, bool python) {
              [](GraphRef) { return std::string(); },  // not on the surface
              [&](const auto& v) { return list_text(v, python); },
          });
+}
+
+std::vector<Param> field_params(const AttrKind& attrs) {
+  AttrBuffer defaults(attrs);
+  FieldList fields = list_fields(attrs, defaults.data);
+  std::vector<Param> params;
+  for (size_t i = 0; i < fields.items.size(); ++i) {
+    const Field& f = fields.items[i];
+    params.push_back({Param::Role::field, f.name, f.required, static_cast<int>(i), f.kind,
+                      f.set != nullptr, f.choices, default_text(f, false), default_text(f, true)});
+  }
+  return params;
 }
 
 const KindNames& names_of(FieldKind kind) {
@@ -96,7 +96,7 @@ const KindNames& names_of(FieldKind kind) {
 }
 
 std::vector<Param> params_of(const OpDef& op) {
-  std::vector<Param> fields = field_params(op), params;
+  std::vector<Param> fields = field_params(*op.attrs), params;
   auto add_fields = [&](int after) {
     std::copy_if(fields.begin(), fields.end(), std::back_inserter(params), [&](const Param& p) {
       return operands_before(p.kind, p.required, op.args.size()) == after;

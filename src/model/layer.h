@@ -93,9 +93,6 @@ class Layer {
 
 /// "d0 d1": the names of spatial axes.
 std::string spatial_axes(int axes);
-/// One for all, or one for each of the axes, as one for each. Fails for fewer than `least`.
-Ints one_per_axis(std::string_view kind, std::string_view name, const Ints& given, int axes,
-                  int64_t least = 1);
 /// "3", "3 3" or "[3, 5]": one where all are equal.
 std::string short_text(const Ints& list);
 

@@ -15,44 +15,6 @@ Tensor drawn_by_weight(const InitialCall& call) {
 Tensor all_ones(const InitialCall& call) { return ones(call.shape, call.type); }
 Tensor all_zeros(const InitialCall& call) { return zeros(call.shape, call.type); }
 
-Block Linear(int64_t out, const LinearSettings& settings) {
-  Layer layer("Linear");
-  layer.size("in", settings.in).size("out", out).setting("bias", settings.bias, true);
-  layer.input("input", "... in").parameter("weight", "out in", drawn_by_weight);
-  if (settings.bias) layer.parameter("bias", "out", drawn_by_weight);
-  return layer.computes("... out", [bias = settings.bias](const BlockCall& call) {
-    return linear(call.in[0], call.in[1], bias ? call.in[2] : Tensor());
-  });
-}
-
-Block Embedding(int64_t count, int64_t dims) {
-  return Layer("Embedding")
-      .size("count", count)
-      .size("dims", dims)
-      .input("input", "...", DType::i64)
-      .parameter("weight", "count dims",
-                 [](const InitialCall& call) {
-                   return random::normal(call.shape, 0.0, 1.0, call.type, call.key);
-                 })
-      .computes("... dims",
-                [](const BlockCall& call) { return embedding(call.in[1], call.in[0]); });
-}
-
-Block Flatten(int64_t start_axis, int64_t end_axis) {
-  return op_block("flatten", format("start_axis={}, end_axis={}", start_axis, end_axis));
-}
-
-Block Dropout(double p) {
-  if (!(p >= 0 && p < 1)) fail("Dropout: p must be at least 0 and less than 1, not {}", p);
-  return Layer("Dropout")
-      .setting("p", p)
-      .draws_in_training()
-      .input("input", "...")
-      .computes("...", [p](const BlockCall& call) {
-        return call.training ? dropout(call.in[0], call.key, p) : call.in[0];
-      });
-}
-
 Block MultiHeadAttention(int64_t dims, int64_t num_heads, const AttentionSettings& settings) {
   Layer layer("MultiHeadAttention");
   layer.size("dims", dims).setting("num_heads", num_heads);

@@ -8,22 +8,12 @@
 
 namespace tn::model {
 
+using nn::one_per_axis;
+
 std::string spatial_axes(int axes) {
   std::string text;
   for (int i = 0; i < axes; ++i) text += format(" d{}", i);
   return text;
-}
-
-Ints one_per_axis(std::string_view kind, std::string_view name, const Ints& given, int axes,
-                  int64_t least) {
-  if (given.size() != 1 && given.size() != axes)
-    fail("{}: {} must be an integer{}, not {} of them", kind, name,
-         axes == 1 ? "" : format(" or {} of them", axes), given.size());
-  Ints each;
-  for (int i = 0; i < axes; ++i) each.push_back(given[given.size() == 1 ? 0 : i]);
-  for (int64_t size : each)
-    if (size < least) fail("{}: {} must be at least {}, not {}", kind, name, least, size);
-  return each;
 }
 
 std::string short_text(const Ints& list) {
@@ -108,62 +98,6 @@ Block conv_transpose_block(int axes, int64_t out, const ConvSettings& given) {
   });
 }
 
-template <class F>
-static Block pool(const std::string& kind, const Ints& kernel_size, const PoolSettings& given,
-                  int axes, F compute) {
-  if (kernel_size.size() == 0)
-    fail(Hint{format("{}(kernel_size=2)", kind)}, "{}: kernel_size is missing", kind);
-  Ints kernel = one_per_axis(kind, "kernel_size", kernel_size, axes);
-  PoolSettings s = given;
-  s.stride = s.stride ? one_per_axis(kind, "stride", s.stride.value, axes) : kernel;
-  s.padding = one_per_axis(kind, "padding", s.padding, axes, 0);
-  s.dilation = one_per_axis(kind, "dilation", s.dilation, axes);
-  std::string extents = std::string(" _ _ _").substr(0, 2 * static_cast<size_t>(axes));
-  return Layer(kind)
-      .setting("kernel_size", short_text(kernel))
-      .setting("stride", short_text(s.stride.value), short_text(kernel))
-      .setting("padding", short_text(s.padding), std::string("0"))
-      .setting("dilation", short_text(s.dilation), std::string("1"))
-      .input("input", "batch channels" + spatial_axes(axes))
-      .computes("batch channels" + extents,
-                [=](const BlockCall& call) { return compute(call.in[0], kernel, s); });
-}
-
-Block max_pool_block(int axes, const Ints& kernel_size, const PoolSettings& settings) {
-  return pool(format("MaxPool{}d", axes), kernel_size, settings, axes,
-              [](const Tensor& x, const Ints& k, const PoolSettings& s) {
-                return max_pool(x, k, s.stride, s.padding, s.dilation);
-              });
-}
-
-Block avg_pool_block(int axes, const Ints& kernel_size, const PoolSettings& settings) {
-  return pool(format("AvgPool{}d", axes), kernel_size, settings, axes,
-              [](const Tensor& x, const Ints& k, const PoolSettings& s) {
-                return avg_pool(x, k, s.stride, s.padding, s.count_include_pad);
-              });
-}
-
-/// `reduce` over all spatial axes.
-template <class F>
-static Block global_pool(std::string kind, int axes, F reduce) {
-  return Layer(std::move(kind))
-      .input("input", "batch channels" + spatial_axes(axes))
-      .computes("batch channels", [=](const BlockCall& call) {
-        Axes spatial;
-        for (int axis = 2; axis < call.in[0].rank(); ++axis) spatial.push_back(axis);
-        return reduce(call.in[0], spatial);
-      });
-}
-
-Block global_avg_pool_block(int axes) {
-  return global_pool(format("GlobalAvgPool{}d", axes), axes,
-                     [](const Tensor& x, const Axes& over) { return mean(x, over); });
-}
-Block global_max_pool_block(int axes) {
-  return global_pool(format("GlobalMaxPool{}d", axes), axes,
-                     [](const Tensor& x, const Axes& over) { return max(x, over); });
-}
-
 Block adaptive_avg_pool_block(int axes, const Ints& output_size) {
   std::string kind = format("AdaptiveAvgPool{}d", axes);
   Ints sizes = one_per_axis(kind, "output_size", output_size, axes);
@@ -188,20 +122,6 @@ Block ConvTranspose2d(int64_t out, const ConvSettings& s) {
 Block ConvTranspose3d(int64_t out, const ConvSettings& s) {
   return conv_transpose_block(3, out, s);
 }
-
-Block MaxPool1d(const Ints& k, const PoolSettings& s) { return max_pool_block(1, k, s); }
-Block MaxPool2d(const Ints& k, const PoolSettings& s) { return max_pool_block(2, k, s); }
-Block MaxPool3d(const Ints& k, const PoolSettings& s) { return max_pool_block(3, k, s); }
-Block AvgPool1d(const Ints& k, const PoolSettings& s) { return avg_pool_block(1, k, s); }
-Block AvgPool2d(const Ints& k, const PoolSettings& s) { return avg_pool_block(2, k, s); }
-Block AvgPool3d(const Ints& k, const PoolSettings& s) { return avg_pool_block(3, k, s); }
-
-Block GlobalAvgPool1d() { return global_avg_pool_block(1); }
-Block GlobalAvgPool2d() { return global_avg_pool_block(2); }
-Block GlobalAvgPool3d() { return global_avg_pool_block(3); }
-Block GlobalMaxPool1d() { return global_max_pool_block(1); }
-Block GlobalMaxPool2d() { return global_max_pool_block(2); }
-Block GlobalMaxPool3d() { return global_max_pool_block(3); }
 
 Block AdaptiveAvgPool1d(const Ints& size) { return adaptive_avg_pool_block(1, size); }
 Block AdaptiveAvgPool2d(const Ints& size) { return adaptive_avg_pool_block(2, size); }

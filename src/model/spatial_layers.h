@@ -6,11 +6,6 @@ namespace tn::model {
 
 Block conv_block(int axes, int64_t out, const ConvSettings& settings);
 Block conv_transpose_block(int axes, int64_t out, const ConvSettings& settings);
-Block max_pool_block(int axes, const Ints& kernel_size, const PoolSettings& settings);
-Block avg_pool_block(int axes, const Ints& kernel_size, const PoolSettings& settings);
-Block global_avg_pool_block(int axes);
-Block global_max_pool_block(int axes);
 Block adaptive_avg_pool_block(int axes, const Ints& output_size);
-Block batch_norm_block(int axes, const NormSettings& settings);
 
 }  // namespace tn::model

@@ -2,7 +2,7 @@
 
 #include "nn/checks.h"
 #include "nn/initial.h"
-#include "tenon/nn/layers.h"
+#include "tenon/nn/attention.h"
 #include "tenon/operators.h"
 
 namespace tn::nn {

@@ -18,7 +18,14 @@ static bool is_rest(const PatternSize& size) {
   return name && *name == "...";
 }
 
-static bool fits(const Shape& shape, std::vector<PatternSize> pattern) {
+std::string to_text(const Pattern& pattern) {
+  std::vector<std::string> sizes;
+  for (const PatternSize& size : pattern)
+    sizes.push_back(std::visit([](auto s) { return format("{}", s); }, size));
+  return format("[{}]", join(sizes, ", "));
+}
+
+bool fits(const Shape& shape, Pattern pattern) {
   auto rest = std::ranges::find_if(pattern, is_rest);
   if (rest != pattern.end()) {
     auto more = shape.rank() - static_cast<int64_t>(pattern.size()) + 1;
@@ -34,18 +41,15 @@ static bool fits(const Shape& shape, std::vector<PatternSize> pattern) {
   return true;
 }
 
-void check_shape(std::string_view layer, const Operand& x, std::vector<PatternSize> pattern) {
+void check_shape(std::string_view layer, const Operand& x, const Pattern& pattern) {
   if (!x.tensor || !*x.tensor) fail(Fault::type, "{}: expected a tensor", layer);
-  if (fits(x.tensor->shape(), pattern)) return;
-  std::vector<std::string> expected;
-  for (const PatternSize& size : pattern)
-    expected.push_back(std::visit([](auto s) { return format("{}", s); }, size));
-  fail("{}: expected [{}], given {}", layer, join(expected, ", "), *type_of(*x.tensor));
+  if (!fits(x.tensor->shape(), pattern))
+    fail("{}: expected {}, given {}", layer, to_text(pattern), *type_of(*x.tensor));
 }
 
 void check_sizes(std::string_view layer, std::initializer_list<NamedSize> sizes) {
   for (auto [name, size] : sizes)
-    if (size < 1) fail("{}: {} must be positive, not {}", layer, name, size);
+    if (size < 1) fail("{}: {} must be a positive integer, not {}", layer, name, size);
 }
 
 void check_divides(std::string_view layer, NamedSize divisor,
@@ -53,6 +57,22 @@ void check_divides(std::string_view layer, NamedSize divisor,
   for (auto [name, size] : sizes)
     if (size % divisor.size != 0)
       fail("{}: {} must divide {}: {} and {}", layer, divisor.name, name, divisor.size, size);
+}
+
+Ints one_per_axis(std::string_view layer, std::string_view name, const Ints& given, int axes,
+                  int64_t least) {
+  bool one = given.size() == 1;
+  bool small = std::ranges::any_of(given, [&](int64_t size) { return size < least; });
+  if ((!one && given.size() != axes) || small) {
+    std::vector<std::string> items;
+    for (int64_t size : given) items.push_back(format("{}", size));
+    fail("{}: {} must be an integer from {} on{}, not {}", layer, name, least,
+         axes == 1 ? "" : format(", or {} of them", axes),
+         one ? items[0] : format("[{}]", join(items, ", ")));
+  }
+  Ints each;
+  for (int i = 0; i < axes; ++i) each.push_back(given[one ? 0 : i]);
+  return each;
 }
 
 }  // namespace tn::nn

@@ -21,8 +21,13 @@ Tensor taken(const Operand& x);
 
 /// A size, the name of any size, or "..." for any number of axes.
 using PatternSize = std::variant<int64_t, std::string_view>;
+using Pattern = std::vector<PatternSize>;
+/// "[batch, 3, ...]"
+std::string to_text(const Pattern& pattern);
+/// Whether a tensor of this shape has the pattern.
+bool fits(const Shape& shape, Pattern pattern);
 /// Fails unless `x` has a shape like `pattern`.
-void check_shape(std::string_view layer, const Operand& x, std::vector<PatternSize> pattern);
+void check_shape(std::string_view layer, const Operand& x, const Pattern& pattern);
 
 struct NamedSize {
   std::string_view name;
@@ -33,5 +38,9 @@ void check_sizes(std::string_view layer, std::initializer_list<NamedSize> sizes)
 /// Fails unless `divisor` divides the sizes.
 void check_divides(std::string_view layer, NamedSize divisor,
                    std::initializer_list<NamedSize> sizes);
+
+/// One number for all axes, or one for each, as one for each. Fails for fewer than `least`.
+Ints one_per_axis(std::string_view layer, std::string_view name, const Ints& given, int axes,
+                  int64_t least = 1);
 
 }  // namespace tn::nn

@@ -65,7 +65,7 @@ TEST_CASE("model: sizes are found from results") {
 
 TEST_CASE("model: sizes that nothing determines are symbols") {
   Model model;
-  model |= Linear(4, {.in = 3})({{"input", "x"}, {"output", "y"}});
+  model |= Linear(4, {.input_dims = 3})({{"input", "x"}, {"output", "y"}});
   Resolved r = resolved(model);
   Shape y = shape_of(r, "y");
   CHECK(y.rank() == 2);
@@ -133,7 +133,7 @@ TEST_CASE("model: blocks are ordered by what they read") {
 TEST_CASE("model: merged connections are one") {
   Model model;
   model |= op_block("relu")({{"input", "a"}, {"output", "b"}});
-  model |= Linear(2, {.in = 7})({{"input", "c"}, {"output", "d"}});
+  model |= Linear(2, {.input_dims = 7})({{"input", "c"}, {"output", "d"}});
   model.merge({"c", "b"});
   CHECK(shape_of(resolved(model, {.shapes = {{"a", "5 _"}}}), "a") == Shape{5, 7});
   model |= op_block("exp")({{"input", "a"}, {"output", "e"}});

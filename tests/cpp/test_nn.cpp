@@ -148,7 +148,8 @@ TEST_CASE("weights in files") {
 }
 
 TEST_CASE("arguments of layers are checked") {
-  CHECK(error_in([] { nn::Linear(0, 3); }) == "Linear: input_dims must be positive, not 0");
+  CHECK(error_in([] { nn::Linear(0, 3); }) ==
+        "Linear: input_dims must be a positive integer, not 0");
   CHECK(error_in([] { nn::Dropout(1.5); }) ==
         "Dropout: p must be at least 0 and less than 1, not 1.5");
   CHECK(error_in([] { nn::Conv2d(3, 4, 3, {.groups = 2}); }) ==

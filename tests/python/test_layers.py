@@ -22,12 +22,12 @@ def draw(*shape, seed=0):
 # What layers refuse -------------------------------------------------------------------------
 
 GIVEN_WRONG = [
-    (nn.Linear(64, 3), [tn.ones((2, 32))], "Linear: expected [..., 64], given float32[2, 32]"),
-    (nn.Linear(64, 3), [tn.array(1.0)], "Linear: expected [..., 64], given float32[]"),
+    (nn.Linear(64, 3), [tn.ones((2, 32))], "Linear: expected [..., 64], given f32[2,32]"),
+    (nn.Linear(64, 3), [tn.array(1.0)], "Linear: expected [..., 64], given f32[]"),
     (
         nn.Bilinear(3, 4, 2),
         [tn.ones((2, 3)), tn.ones((2, 3))],
-        "Bilinear: expected [..., 4], given float32[2, 3]",
+        "Bilinear: expected [..., 4], given f32[2,3]",
     ),
     (
         nn.Conv2d(3, 8, 3),
@@ -47,12 +47,12 @@ GIVEN_WRONG = [
     (
         nn.MaxPool2d(2),
         [tn.ones((4, 8, 8))],
-        "MaxPool2d: expected [batch, channels, height, width], given float32[4, 8, 8]",
+        "MaxPool2d: expected [batch, channels, height, width], given f32[4,8,8]",
     ),
     (
         nn.Dropout2d(),
         [tn.ones((4, 8))],
-        "Dropout2d: expected [batch, channels, height, width], given float32[4, 8]",
+        "Dropout2d: expected [batch, channels, height, width], given f32[4,8]",
     ),
     (
         nn.Upsample(scale_factor=2),
@@ -67,29 +67,29 @@ GIVEN_WRONG = [
     (
         nn.BatchNorm(8),
         [tn.ones((4, 2, 8))],
-        "BatchNorm: expected [batch, 8, ...], given float32[4, 2, 8]",
+        "BatchNorm: expected [batch, 8, ...], given f32[4,2,8]",
     ),
     (
         nn.BatchNorm1d(8),
         [tn.ones((4, 8, 2, 2))],
-        "BatchNorm1d: expected [batch, 8, length], given float32[4, 8, 2, 2]",
+        "BatchNorm1d: expected [batch, 8, length], given f32[4,8,2,2]",
     ),
     (
         nn.BatchNorm1d(8),
         [tn.ones((1, 8))],
-        "BatchNorm1d: training needs more than one value a channel: float32[1, 8]",
+        "BatchNorm1d: training needs more than one value a channel: f32[1,8]",
     ),
     (
         nn.GroupNorm(2, 8, channels_last=True),
         [tn.ones((4, 8, 2))],
-        "GroupNorm: expected [batch, ..., 8], given float32[4, 8, 2]",
+        "GroupNorm: expected [batch, ..., 8], given f32[4,8,2]",
     ),
     (
         nn.LayerNorm((3, 4)),
         [tn.ones((2, 4, 3))],
-        "LayerNorm: expected [..., 3, 4], given float32[2, 4, 3]",
+        "LayerNorm: expected [..., 3, 4], given f32[2,4,3]",
     ),
-    (nn.RMSNorm(4), [tn.ones((2, 3))], "RMSNorm: expected [..., 4], given float32[2, 3]"),
+    (nn.RMSNorm(4), [tn.ones((2, 3))], "RMSNorm: expected [..., 4], given f32[2,3]"),
     (
         nn.PReLU(3),
         [tn.ones((2, 4))],
@@ -149,13 +149,13 @@ def test_errors_name_the_path_of_the_layer():
     model.layers[1].linear1 = nn.Linear(16, 32)
     with pytest.raises(ValueError) as error:
         model(tn.ones((1, 3, 8)))
-    text = "model.layers[1].linear1: Linear: expected [..., 16], given float32[1, 3, 8]"
+    text = "model.layers[1].linear1: Linear: expected [..., 16], given f32[1,3,8]"
     assert str(error.value).splitlines()[0] == text
 
 
 MADE_WRONG = [
     (lambda: nn.Linear(0, 3), "Linear: input_dims must be a positive integer, not 0"),
-    (lambda: nn.Linear(2, 3.0), "Linear: output_dims must be a positive integer, not 3.0"),
+    (lambda: nn.Linear(2, 3.0), "Linear: output_dims must be an integer: 3.0"),
     (lambda: nn.Embedding(5, -1), "Embedding: dims must be a positive integer, not -1"),
     (lambda: nn.GRU(3, 5, 2**31), "GRU: num_layers must be at most 10000, not 2147483648"),
     (lambda: nn.TransformerEncoder(2**31, 8, 2),
@@ -174,12 +174,17 @@ MADE_WRONG = [
         "Conv1d: padding must be numbers, 'same' or 'valid', not 'full'",
     ),
     (lambda: nn.Sequential([nn.relu]), "Sequential: layer 0 is a list, not a module or function"),
-    (lambda: nn.BatchNorm(3, momentum=None), "BatchNorm: momentum must be a number, not None"),
+    (lambda: nn.BatchNorm(3, momentum=None), "BatchNorm: momentum must be a number: None"),
     (
         lambda: nn.LayerNorm(2.5),
-        "LayerNorm: normalized_shape must be an integer from 1 on, not 2.5",
+        "LayerNorm: normalized_shape must be an integer or several: 2.5",
     ),
-    (lambda: nn.Dropout("0.5"), "Dropout: p must be at least 0 and less than 1, not '0.5'"),
+    (lambda: nn.LayerNorm([]), "LayerNorm: normalized_shape has no sizes"),
+    (
+        lambda: nn.LayerNorm((3, 0)),
+        "LayerNorm: normalized_shape must be a positive integer, not 0",
+    ),
+    (lambda: nn.Dropout("0.5"), "Dropout: p must be a number: '0.5'"),
     (lambda: nn.Conv(3, 4, 3), "Conv: kernel_size must be 1 to 3 integers, not 3"),
     (
         lambda: nn.MaxPool2d(2, stride=0),
@@ -187,7 +192,7 @@ MADE_WRONG = [
     ),
     (
         lambda: nn.AvgPool2d("2"),
-        "AvgPool2d: kernel_size must be an integer from 1 on, or 2 of them, not '2'",
+        "AvgPool2d: kernel_size must be an integer or several: '2'",
     ),
     (lambda: nn.Upsample(), "Upsample: give either size or scale_factor"),
     (

@@ -198,7 +198,6 @@ LAYERS = {
     "Flatten": [((), [IMAGE])],
     "GRU": [((4, 5), [real(2, 3, 4)])],
     "GaussianNLLLoss": [((), [real(3), real(3), tn.exp(real(3))])],
-    "GlobalAvgPool2d": [((), [IMAGE])],
     "GroupNorm": [((2, 4), [IMAGE])],
     "HuberLoss": [((), [real(3), real(3)])],
     "InstanceNorm": [((4,), [IMAGE])],
@@ -240,6 +239,7 @@ for _axes, _x in SPATIAL.items():
     LAYERS[f"ConstantPad{_axes}d"] = [((1, 0.5), [_x])]
     for _kind in ("Avg", "Max"):
         LAYERS[f"Adaptive{_kind}Pool{_axes}d"] = [((2,), [_x]), ((3,), [_x])]
+        LAYERS[f"Global{_kind}Pool{_axes}d"] = [((), [_x])]
 ACTIVATIONS = [name for name in blocks._modules() if name not in LAYERS]
 CASES = [(n, *case) for n in LAYERS for case in LAYERS[n]]
 CASES += [(name, (), [IMAGE]) for name in ACTIVATIONS]
@@ -311,7 +311,12 @@ def test_layers_agree_with_modules(name, training):
         got = run(model, zip(names, inputs), values, training, tn.random.key(1))
         if draws(f):
             here = tn.random.fold_in(tn.random.split(tn.random.key(1))[0], 0)
-            assert bits_of(got["output"]) == bits_of(tn.dropout(inputs[0], here, *args))
+            x = inputs[0]
+            channels = tn.ones((*x.shape[:2], *[1] * (x.ndim - 2)))
+            want = tn.dropout(x, here, *args)
+            if name != "Dropout":
+                want = x * tn.dropout(channels, here, *args)
+            assert bits_of(got["output"]) == bits_of(want)
             continue
         fresh = getattr(nn, name)(*args).train(training)
         fresh.load_state_dict(module.state_dict())
@@ -379,25 +384,31 @@ def test_attention_to_others():
 
 
 WRONG = {
-    "Linear: 3 sizes given; it is Linear(out) or Linear(in, out)": lambda: M.Linear(1, 2, 3),
-    "Linear: out must be an integer, not 'x'": lambda: M.Linear("x"),
-    "Linear: out must be positive, not 0": lambda: M.Linear(0),
+    "Linear: 4 arguments given, it takes at most 3": lambda: M.Linear(1, 2, True, 3),
+    "Linear: output_dims is given twice": lambda: M.Linear(1, 2, out_features=3),
+    "Linear: argument output_dims is missing": lambda: M.Linear(),
+    "Linear: unknown keyword: output_dim": lambda: M.Linear(output_dim=3),
+    "Linear: output_dims must be an integer: 'x'": lambda: M.Linear("x"),
+    "Linear: output_dims must be a positive integer, not 0": lambda: M.Linear(0),
+    "Linear: input_dims must be a positive integer, not 0": lambda: M.Linear(0, 2),
     "Conv2d: kernel_size is missing": lambda: M.Conv2d(64),
-    "Conv2d: kernel_size must be an integer or 2 of them, not 3 of them": lambda: M.Conv2d(
-        64, kernel_size=(1, 2, 3)
+    "Conv2d: kernel_size must be an integer from 1 on, or 2 of them, not [1, 2, 3]": (
+        lambda: M.Conv2d(64, kernel_size=(1, 2, 3))
     ),
     "Conv2d: groups must divide out: 3 and 64": lambda: M.Conv2d(64, kernel_size=3, groups=3),
     "Conv2d: padding must be numbers, 'same' or 'valid', not 'full'": lambda: M.Conv2d(
         64, kernel_size=3, padding="full"
     ),
-    "Conv2d: stride must be at least 1, not 0": lambda: M.Conv2d(6, kernel_size=3, stride=0),
+    "Conv2d: stride must be an integer from 1 on, or 2 of them, not 0": lambda: M.Conv2d(
+        6, kernel_size=3, stride=0
+    ),
     "Conv2d: kernel_size is given twice": lambda: M.Conv2d(3, 6, 3, kernel_size=3),
     "Conv1d: padding has 5 numbers, at most 3 are taken": lambda: M.Conv1d(
         6, kernel_size=3, padding=[1] * 5
     ),
-    "MaxPool2d: kernel_size is missing": lambda: M.MaxPool2d(),
+    "MaxPool2d: argument kernel_size is missing": lambda: M.MaxPool2d(),
     "Dropout: p must be at least 0 and less than 1, not 1": lambda: M.Dropout(1),
-    "BatchNorm2d: num_features must be an integer, not 6.5": lambda: M.BatchNorm2d(6.5),
+    "BatchNorm2d: num_features must be an integer: 6.5": lambda: M.BatchNorm2d(6.5),
     "GroupNorm: num_groups must divide num_channels: 3 and 8": lambda: M.GroupNorm(3, 8),
     "MultiHeadAttention: num_heads must divide dims: 3 and 8": lambda: M.MultiHeadAttention(8, 3),
     "MSE: reduction is 'none', 'mean' or 'sum', not 'avg'": lambda: M.MSE("avg"),
@@ -405,7 +416,7 @@ WRONG = {
     "block: expected a module or a function of tensors, given Linear": lambda: M.block(nn.Linear),
     "takes any number of tensors; name them": lambda: M.block(lambda *x: x[0]),
     "block: the arguments of max are not known; name them": lambda: M.block(max),
-    "Linear: out does not fit 64 bits: 1180591620717411303424": lambda: M.Linear(2**70),
+    "output_dims: the integer does not fit 64 bits": lambda: M.Linear(2**70),
     "concat: count is at most 10000, not 1099511627776": lambda: M.Concat(2**40),
     "LayerNorm: normalized_shape has no sizes": lambda: M.LayerNorm([]),
     "a shape is a list of sizes, not 3": lambda: M.IOKey("x", shape=3),
@@ -416,7 +427,7 @@ WRONG = {
 
 @pytest.mark.parametrize("text", WRONG)
 def test_wrong_arguments(text):
-    with pytest.raises((ValueError, TypeError)) as error:
+    with pytest.raises((ValueError, TypeError, OverflowError)) as error:
         WRONG[text]()
     assert text in str(error.value)
     assert "test_model_blocks.py" in str(error.value)  # the place of the call

@@ -222,7 +222,8 @@ def test_a_failed_addition_changes_nothing():
 
 def test_text():
     model = tn.Model(Linear(3), name="encoder")
-    assert repr(model) == "Model 'encoder', 1 block\n  linear  Linear(out=3)  input -> output"
+    text = "Model 'encoder', 1 block\n  linear  Linear(output_dims=3)  input -> output"
+    assert repr(model) == text
     assert str(tn.Model(model)).splitlines()[1] == "  encoder  encoder  input -> output"
 
 

@@ -78,7 +78,7 @@ def test_logical_and_physical_models():
     model |= Relu()(input="h", output="y")
     shown = cells(model)
     assert shown[0] == "Model 'model', 2 blocks"
-    assert {"Linear(out=8)", "x -> h", "h -> y"} <= set(shown)
+    assert {"Linear(output_dims=8)", "x -> h", "h -> y"} <= set(shown)
     physical = tn.compile(model, shapes={"x": [2, 4]})
     html = physical._repr_html_()
     assert html.count("<svg") == 1 and "<details><summary>&lt;model on" in html

@@ -21,6 +21,9 @@ struct FieldSlot {
   [[noreturn]] void refuse(const char* wanted, PyObject* value) const;
 };
 
+/// The fields of a kind of attributes, in order. `owner` begins errors.
+std::vector<FieldSlot> make_slots(std::string_view owner, const AttrKind& kind, FieldList& fields);
+
 struct CallParam {
   enum class Role : uint8_t { operand, list, field };
   Role role = Role::operand;

@@ -95,18 +95,6 @@ nb::object make_function(const CallSpec& spec) {
   return nb::steal(reinterpret_cast<PyObject*>(made));
 }
 
-std::vector<FieldSlot> make_slots(const OpDef& op, FieldList& fields) {
-  AttrBuffer attrs(*op.attrs);
-  op.attrs->list(attrs.data, fields);
-  std::vector<FieldSlot> made;
-  for (const Field& f : fields.items) {
-    auto offset = [&](const void* p) { return static_cast<const char*>(p) - attrs.data; };
-    made.push_back({user_name(op), f.name, f.kind, f.choices, static_cast<size_t>(offset(f.at)),
-                    f.set ? offset(f.set) : -1});
-  }
-  return made;
-}
-
 PyTypeObject* make_result_type(const OpDef& op) {
   std::string name = format("tenon.{}_result", op.name);
   std::vector<std::string> names(op.results.begin(), op.results.end());
@@ -148,11 +136,23 @@ void list_public(nb::module_& m) {
 
 }  // namespace
 
+std::vector<FieldSlot> make_slots(std::string_view owner, const AttrKind& kind, FieldList& fields) {
+  AttrBuffer attrs(kind);
+  kind.list(attrs.data, fields);
+  std::vector<FieldSlot> made;
+  for (const Field& f : fields.items) {
+    auto offset = [&](const void* p) { return static_cast<const char*>(p) - attrs.data; };
+    made.push_back({owner, f.name, f.kind, f.choices, static_cast<size_t>(offset(f.at)),
+                    f.set ? offset(f.set) : -1});
+  }
+  return made;
+}
+
 CallSpec make_spec(const OpDef& op) {
   CallSpec spec;
   spec.op = &op;
   FieldList fields;
-  spec.fields = make_slots(op, fields);
+  spec.fields = make_slots(user_name(op), *op.attrs, fields);
   auto add_fields = [&](int after) {
     for (size_t i = 0; i < fields.items.size(); ++i) {
       const Field& f = fields.items[i];

@@ -58,45 +58,12 @@ Block make_conv(int axes, int64_t out, Size in, const Numbers& kernel_size, cons
   return kMake(axes, out, settings);
 }
 
-template <Block (*kMake)(int, const Ints&, const PoolSettings&)>
-Block make_pool(int axes, const Numbers& kernel_size, const std::optional<Numbers>& stride,
-                const Numbers& padding, const Numbers& dilation, bool count_include_pad) {
-  PoolSettings settings{
-      .padding = ints(padding), .dilation = ints(dilation), .count_include_pad = count_include_pad};
-  if (stride) settings.stride = ints(*stride);
-  return kMake(axes, ints(kernel_size), settings);
-}
-
 void bind_spatial(nb::module_& m) {
   auto def = [&](const char* name, auto make) { m.def(name, make, users_call); };
   def("_conv_block", make_conv<conv_block>);
   def("_conv_transpose_block", make_conv<conv_transpose_block>);
-  def("_max_pool_block", make_pool<max_pool_block>);
-  def("_avg_pool_block", make_pool<avg_pool_block>);
-  def("_global_avg_pool_block", global_avg_pool_block);
-  def("_global_max_pool_block", global_max_pool_block);
   def("_adaptive_avg_pool_block",
       [](int axes, const Numbers& size) { return adaptive_avg_pool_block(axes, ints(size)); });
-}
-
-void bind_norms(nb::module_& m) {
-  auto def = [&](const char* name, auto make) { m.def(name, make, users_call); };
-  def("_batch_norm_block", [](int axes, Size size, double eps, double momentum, bool affine) {
-    return batch_norm_block(axes,
-                            {.size = size, .eps = eps, .momentum = momentum, .affine = affine});
-  });
-  def("_layer_norm_block", [](const Numbers& extents, double eps, bool affine, bool bias) {
-    return model::LayerNorm({.eps = eps, .affine = affine, .bias = bias}, extents);
-  });
-  def("_rms_norm_block", [](Size size, double eps, bool affine) {
-    return model::RMSNorm({.size = size, .eps = eps, .affine = affine});
-  });
-  def("_group_norm_block", [](int64_t groups, Size size, double eps, bool affine) {
-    return model::GroupNorm(groups, {.size = size, .eps = eps, .affine = affine});
-  });
-  def("_instance_norm_block", [](Size size, double eps, bool affine) {
-    return model::InstanceNorm({.size = size, .eps = eps, .affine = affine});
-  });
 }
 
 }  // namespace
@@ -106,12 +73,7 @@ void bind_model_blocks(nb::module_& m) {
   m.def("_op_blocks", list_op_blocks);
   m.def("_block_name", [](const std::string& op) { return block_name(op); });
   bind_spatial(m);
-  bind_norms(m);
   auto def = [&](const char* name, auto make) { m.def(name, make, users_call); };
-  def("_linear_block",
-      [](int64_t out, Size in, bool bias) { return model::Linear(out, {.in = in, .bias = bias}); });
-  def("_embedding_block", model::Embedding);
-  def("_dropout_block", model::Dropout);
   def("_attention_block", [](int64_t dims, int64_t heads, bool bias, bool causal) {
     return model::MultiHeadAttention(dims, heads, {.bias = bias, .causal = causal});
   });

@@ -38,7 +38,19 @@ def _op_blocks() -> dict[str, tuple[str, bool, bool]]:
 @functools.cache
 def _layers() -> dict[str, Callable[..., Block]]:
     found = {**vars(layers), **vars(pools)}
-    return {name: f for name, f in found.items() if name[0].isupper() and inspect.isfunction(f)}
+    by_hand = {n: f for n, f in found.items() if n[0].isupper() and inspect.isfunction(f)}
+    return by_hand | {name: _layer_maker(name, doc) for name, doc in _core._layer_docs().items()}
+
+
+def _layer_maker(name: str, doc: str) -> Callable[..., Block]:
+    """What makes the block of a layer of `tenon.nn`; sizes that inference finds may be left out."""
+
+    def make(*sizes: Any, **options: Any) -> Block:
+        return Block(_core._layer_block(name, sizes, options))
+
+    make.__name__ = make.__qualname__ = name
+    make.__doc__ = doc
+    return make
 
 
 @functools.cache

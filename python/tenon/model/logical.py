@@ -166,7 +166,7 @@ class Model:
         >>> y = model.x + 2 * model.h.sum(axis=-1, keepdims=True)
         >>> model
         Model 'residual', 5 blocks
-          linear    Linear(out=16)               x -> h
+          linear    Linear(output_dims=16)       x -> h
           relu      Relu                         h -> relu.output
           sum       Sum(axis=-1, keepdims=True)  h -> sum.output
           multiply  Multiply(x1=2)               sum.output -> multiply.output

@@ -7,7 +7,7 @@
 
 from typing import TYPE_CHECKING
 
-from . import init, losses
+from . import init, layers, losses
 from .activations import (
     CELU,
     ELU,
@@ -74,7 +74,7 @@ from .adaptive_pooling import (
 from .attention import MultiHeadAttention
 from .cells import GRUCell, LSTMCell, RNNCell
 from .checkpointed import checkpoint
-from .containers import Flatten, Identity, ModuleDict, ModuleList, Parameter, Sequential
+from .containers import Identity, ModuleDict, ModuleList, Parameter, Sequential
 from .convolution import (
     Conv,
     Conv1d,
@@ -85,8 +85,7 @@ from .convolution import (
     ConvTranspose2d,
     ConvTranspose3d,
 )
-from .dropout import Dropout, Dropout2d, Dropout3d
-from .linear import Bilinear, Embedding, Linear
+from .layers import *
 from .loss_modules import (
     BCELoss,
     BCEWithLogitsLoss,
@@ -102,16 +101,6 @@ from .loss_modules import (
     TripletMarginLoss,
 )
 from .module import Module, value_and_grad
-from .normalization import (
-    BatchNorm,
-    BatchNorm1d,
-    BatchNorm2d,
-    BatchNorm3d,
-    GroupNorm,
-    InstanceNorm,
-    LayerNorm,
-    RMSNorm,
-)
 from .padding import (
     CircularPad1d,
     CircularPad2d,
@@ -129,18 +118,7 @@ from .padding import (
     ZeroPad2d,
     ZeroPad3d,
 )
-from .pooling import (
-    AvgPool1d,
-    AvgPool2d,
-    AvgPool3d,
-    GlobalAvgPool2d,
-    MaxPool1d,
-    MaxPool2d,
-    MaxPool3d,
-    PixelShuffle,
-    PixelUnshuffle,
-    Upsample,
-)
+from .pooling import Upsample
 from .positional import ALiBi, RoPE, SinusoidalPositionalEncoding
 from .recurrent import GRU, LSTM, RNN
 from .transformer import (
@@ -183,16 +161,8 @@ __all__ = [
     "AdaptiveMaxPool1d",
     "AdaptiveMaxPool2d",
     "AdaptiveMaxPool3d",
-    "AvgPool1d",
-    "AvgPool2d",
-    "AvgPool3d",
     "BCELoss",
     "BCEWithLogitsLoss",
-    "BatchNorm",
-    "BatchNorm1d",
-    "BatchNorm2d",
-    "BatchNorm3d",
-    "Bilinear",
     "CircularPad1d",
     "CircularPad2d",
     "CircularPad3d",
@@ -208,34 +178,21 @@ __all__ = [
     "ConvTranspose2d",
     "ConvTranspose3d",
     "CrossEntropyLoss",
-    "Dropout",
-    "Dropout2d",
-    "Dropout3d",
-    "Embedding",
-    "Flatten",
     "GRUCell",
     "GaussianNLLLoss",
-    "GlobalAvgPool2d",
-    "GroupNorm",
     "HardShrink",
     "HardTanh",
     "Hardswish",
     "HuberLoss",
     "Identity",
-    "InstanceNorm",
     "KLDivLoss",
     "L1Loss",
     "LSTMCell",
-    "LayerNorm",
     "LeakyReLU",
-    "Linear",
     "LogSigmoid",
     "LogSoftmax",
     "MSELoss",
     "MarginRankingLoss",
-    "MaxPool1d",
-    "MaxPool2d",
-    "MaxPool3d",
     "Mish",
     "Module",
     "ModuleDict",
@@ -246,9 +203,6 @@ __all__ = [
     "Optimizer",
     "PReLU",
     "Parameter",
-    "PixelShuffle",
-    "PixelUnshuffle",
-    "RMSNorm",
     "RNNCell",
     "ReLU",
     "ReLU2",
@@ -321,6 +275,7 @@ __all__ = [
     "value_and_grad",
 ]
 __all__ += _optimizers.__all__
+__all__ += layers.__all__
 
 
 if not TYPE_CHECKING:  # to type checkers it would say that every name exists

@@ -1,4 +1,4 @@
-"""Modules made of others, and those that only hand on or reshape.
+"""Modules made of others, and `Identity`.
 
 Lists and dicts of modules need no class of their own; PyTorch's names for them are `list` and
 `dict` themselves.
@@ -13,6 +13,7 @@ import tenon as tn
 
 from .. import _core
 from .module import Module
+from .reshaping import Flatten as Flatten  # pickles of earlier versions find it here
 
 ModuleList = list
 ModuleDict = dict
@@ -71,25 +72,3 @@ class Identity(Module):
 
     def forward(self, x: Any) -> Any:
         return x
-
-
-class Flatten(Module):
-    """The axes from `start_axis` to `end_axis` as one; by default all but the batch.
-
-        >>> tn.nn.Flatten()(tn.zeros((5, 2, 3, 4))).shape
-        (5, 24)
-    """
-
-    def __init__(
-        self,
-        start_axis: int = 1,
-        end_axis: int = -1,
-        *,
-        start_dim: int | None = None,
-        end_dim: int | None = None,
-    ) -> None:
-        self.start_axis = start_axis if start_dim is None else start_dim
-        self.end_axis = end_axis if end_dim is None else end_dim
-
-    def forward(self, x: tn.Tensor) -> tn.Tensor:
-        return tn.flatten(x, self.start_axis, self.end_axis)

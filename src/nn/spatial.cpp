@@ -1,4 +1,4 @@
-#include "tenon/nn/layers.h"
+#include "tenon/nn/spatial.h"
 
 #include "nn/checks.h"
 #include "nn/initial.h"
@@ -36,35 +36,6 @@ int64_t in_channels(const Tensor& weight, const ConvSettings& settings) {
 
 }  // namespace
 
-Linear::Linear(int64_t input_dims, int64_t output_dims, bool has_bias) {
-  check_sizes("Linear", {{"input_dims", input_dims}, {"output_dims", output_dims}});
-  weight = drawn_uniform({output_dims, input_dims}, input_dims);
-  if (has_bias) bias = drawn_uniform({output_dims}, input_dims);
-}
-
-Tensor Linear::operator()(const Operand& x) const {
-  return computed(*this, x, [&] {
-    check_shape("Linear", x, {"...", weight.dim(-1)});
-    return tn::linear(x, weight, bias);
-  });
-}
-
-Embedding::Embedding(int64_t num_embeddings, int64_t dims) {
-  check_sizes("Embedding", {{"num_embeddings", num_embeddings}, {"dims", dims}});
-  weight = random::normal({num_embeddings, dims});
-}
-
-Tensor Embedding::operator()(const Operand& indices) const {
-  return computed(*this, indices, [&] { return tn::embedding(weight, indices); });
-}
-
-Tensor Embedding::as_linear(const Operand& x) const {
-  return computed(*this, x, [&] {
-    check_shape("Embedding", x, {"...", weight.dim(-1)});
-    return tn::linear(x, weight);
-  });
-}
-
 Conv1d::Conv1d(int64_t in_channels, int64_t out_channels, int64_t kernel_size,
                const ConvSettings& settings)
     : settings(settings) {
@@ -91,35 +62,6 @@ Tensor Conv2d::operator()(const Operand& x) const {
     return tn::conv2d(x, weight, bias, settings.stride, settings.padding, settings.dilation,
                       settings.groups);
   });
-}
-
-Tensor MaxPool2d::operator()(const Operand& x) const {
-  return computed(*this, x, [&] {
-    check_shape("MaxPool2d", x, {"batch", "channels", "height", "width"});
-    return tn::max_pool(x, kernel_size, settings.stride, settings.padding);
-  });
-}
-
-Tensor AvgPool2d::operator()(const Operand& x) const {
-  return computed(*this, x, [&] {
-    check_shape("AvgPool2d", x, {"batch", "channels", "height", "width"});
-    return tn::avg_pool(x, kernel_size, settings.stride, settings.padding);
-  });
-}
-
-Tensor Flatten::operator()(const Operand& x) const {
-  return computed(*this, x, [&] {
-    check_shape("Flatten", x, {"batch", "...", "features"});
-    return tn::flatten(x, 1, -1);
-  });
-}
-
-Dropout::Dropout(double p) : p(p) {
-  if (!(p >= 0 && p < 1)) fail("Dropout: p must be at least 0 and less than 1, not {}", p);
-}
-
-Tensor Dropout::operator()(const Operand& x) const {
-  return computed(*this, x, [&] { return training ? tn::dropout(x, nullptr, p) : taken(x); });
 }
 
 }  // namespace tn::nn

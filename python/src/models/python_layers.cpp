@@ -1,0 +1,251 @@
+// Layers in Python: modules with the attributes and tensors that their records name, and blocks.
+#include "models/python_layers.h"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+
+#include <deque>
+
+#include "base/error.h"
+#include "calls/call_spec.h"
+#include "model/layer_block.h"
+#include "nn/layer_calls.h"
+
+namespace tn::python {
+namespace {
+
+using nn::LayerDef;
+
+/// A layer with what is needed to read its attributes.
+struct LayerSpec {
+  const LayerDef& def;
+  FieldList fields;  // names and kinds only
+  std::vector<FieldSlot> slots = make_slots(def.name, *def.attrs, fields);
+  std::vector<int> decides;  // by field: the tensor that exists if it is true, or -1
+
+  explicit LayerSpec(const LayerDef& layer) : def(layer) {
+    for (const FieldSlot& slot : slots) {
+      decides.push_back(-1);
+      for (int i = 0; i < def.tensors.size() && decides.back() < 0; ++i) {
+        std::string_view when = def.tensors[i].when;
+        if (when == slot.name || when.ends_with(format(" {}", slot.name))) decides.back() = i;
+      }
+    }
+  }
+};
+
+const LayerSpec& spec_of_layer(std::string_view name) {
+  static auto& specs = *new std::deque<LayerSpec>;  // filled while Python's lock is held
+  for (const LayerSpec& spec : specs)
+    if (spec.def.name == name) return spec;
+  const LayerDef* def = nn::find_layer(name);
+  if (!def) fail("no layer '{}'", name);
+  return specs.emplace_back(*def);
+}
+
+nb::str as_str(std::string_view s) { return nb::str(s.data(), s.size()); }
+
+/// What errors call a module: its class, which may be the user's.
+std::string_view layer_name(nb::handle module) { return Py_TYPE(module.ptr())->tp_name; }
+
+void write_field(FieldSlot slot, std::string_view layer, char* attrs, nb::handle value) {
+  std::vector<nb::object> keep;
+  slot.op = layer;
+  if (value.is_none() && slot.set >= 0)
+    *reinterpret_cast<bool*>(attrs + slot.set) = false;
+  else
+    slot.write(attrs, value.ptr(), keep);
+}
+
+/// An attribute of a module; those that earlier versions pickled may have another library's name.
+nb::object layer_attribute(const LayerDef& def, nb::handle module, const char* name) {
+  nb::object found = nb::steal(PyObject_GetAttrString(module.ptr(), name));
+  if (found.is_valid()) return found;
+  nb::python_error missing;
+  for (const nn::AlsoCalled& also : def.also_called)
+    if (also.ours == name) return module.attr(as_str(also.theirs));
+  throw missing;
+}
+
+Tensors read_held(const LayerDef& def, nb::handle module) {
+  Tensors held;
+  for (const nn::TensorDef& tensor : def.tensors) {
+    nb::object value = module.attr(as_str(tensor.name));
+    held.push_back(value.is_none() ? Tensor() : read_tensor(value.ptr(), tensor.name));
+  }
+  return held;
+}
+
+/// The attributes of a module. Those that decide which tensors exist are seen from these.
+AttrBuffer read_attrs(const LayerSpec& spec, nb::handle module, const Tensors& held) {
+  const LayerDef& def = spec.def;
+  AttrBuffer attrs(*def.attrs);
+  for (size_t i = 0; i < spec.slots.size(); ++i) {
+    const FieldSlot& slot = spec.slots[i];
+    if (int tensor = spec.decides[i]; tensor >= 0)
+      *reinterpret_cast<bool*>(attrs.data + slot.at) = bool(held[static_cast<size_t>(tensor)]);
+    else
+      write_field(slot, layer_name(module), attrs.data, layer_attribute(def, module, slot.name));
+  }
+  return attrs;
+}
+
+void make_layer(const std::string& name, nb::handle module, nb::args values) {
+  const LayerSpec& spec = spec_of_layer(name);
+  std::string_view layer = layer_name(module);
+  AttrBuffer attrs(*spec.def.attrs);
+  for (size_t i = 0; i < spec.slots.size(); ++i)
+    write_field(spec.slots[i], layer, attrs.data, values[i]);
+  nn::prepare_attrs(spec.def, attrs.data, layer);
+  FieldList fields = list_fields(*spec.def.attrs, attrs.data);
+  for (size_t i = 0; i < fields.items.size(); ++i)
+    if (spec.decides[i] < 0) module.attr(fields.items[i].name) = field_object(fields.items[i]);
+  Tensors held = nn::draw_tensors(spec.def, attrs.data);
+  for (int i = 0; i < spec.def.tensors.size(); ++i) {
+    Tensor& drawn = held[static_cast<size_t>(i)];
+    nb::object value = drawn ? wrapped(std::move(drawn)) : nb::none();
+    module.attr(as_str(spec.def.tensors[i].name)) = value;
+  }
+}
+
+Tensor read_input(nb::handle x, std::string_view layer) {
+  if (!is_tensor(x.ptr()) && !nb::hasattr(x, "shape"))
+    fail(Fault::type, "{}: expected a tensor, given a {}", layer, Py_TYPE(x.ptr())->tp_name);
+  return read_tensor(x.ptr(), layer);
+}
+
+nb::object run_layer(const std::string& name, const std::string& function, nb::handle module,
+                     nb::args inputs) {
+  const LayerSpec& spec = spec_of_layer(name);
+  const LayerDef& def = spec.def;
+  auto called = std::ranges::find(def.functions, function, &nn::FunctionDef::name);
+  invariant(called != def.functions.end(), "{} has no function {}", name, function);
+  Tensors in, held = read_held(def, module);
+  for (nb::handle x : inputs) in.push_back(read_input(x, layer_name(module)));
+  AttrBuffer attrs = read_attrs(spec, module, held);
+  bool asks = def.draws || def.has_state();
+  Tensors before = held;
+  Tensor out = nn::call_layer(def, *called, attrs.data,
+                              {.layer = layer_name(module),
+                               .in = in,
+                               .held = held,
+                               .training = asks && nb::cast<bool>(module.attr("training"))});
+  for (int i = 0; i < def.tensors.size(); ++i) {
+    Tensor& now = held[static_cast<size_t>(i)];
+    if (now && now.node() != before[static_cast<size_t>(i)].node())
+      module.attr(as_str(def.tensors[i].name)) = wrapped(std::move(now));
+  }
+  return wrapped(std::move(out));
+}
+
+/// Of equal numbers, one.
+nb::object one_for_all(nb::object value) {
+  if (!nb::isinstance<nb::tuple>(value) || nb::len(value) == 0) return value;
+  nb::object first = value[0];
+  for (nb::handle item : value)
+    if (!item.equal(first)) return value;
+  return first;
+}
+
+/// "3", or "3, 4" of several; `spread`: also where they are equal.
+std::string size_text(nb::object value, bool spread) {
+  if (!spread) value = one_for_all(value);
+  if (!spread || !nb::isinstance<nb::tuple>(value)) return nb::str(value).c_str();
+  std::vector<std::string> sizes;
+  for (nb::handle item : value) sizes.emplace_back(nb::str(item).c_str());
+  return format("{}", join(sizes, ", "));
+}
+
+/// The sizes as the record shows them, then the options that are not as usual, by name.
+std::string describe_layer(const std::string& name, nb::handle module) {
+  const LayerSpec& spec = spec_of_layer(name);
+  AttrBuffer attrs = read_attrs(spec, module, read_held(spec.def, module));
+  FieldList fields = list_fields(*spec.def.attrs, attrs.data);
+  std::string shown(spec.def.shown);
+  std::vector<std::string> texts;
+  for (size_t i = 0; i < fields.items.size(); ++i) {
+    nb::object value = field_object(fields.items[i]);
+    const char* field = fields.items[i].name;
+    bool is_shown = false;
+    for (bool spread : {false, true}) {
+      std::string place = format("{{{}{}}}", spread ? "*" : "", field);
+      size_t at = shown.find(place);
+      if (at == shown.npos) continue;
+      shown.replace(at, place.size(), size_text(value, spread));
+      is_shown = true;
+    }
+    if (!is_shown && !nn::is_usual(spec.def, attrs.data, i)) {
+      texts.push_back(format("{}={}", field, nb::repr(one_for_all(value)).c_str()));
+    }
+  }
+  if (!shown.empty()) texts.insert(texts.begin(), shown);
+  return format("{}", join(texts, ", "));
+}
+
+/// The place of an argument, by our name or another library's.
+size_t find_argument(const LayerSpec& spec, std::string_view name) {
+  for (const nn::AlsoCalled& also : spec.def.also_called)
+    if (also.theirs == name) name = also.ours;
+  std::vector<std::string_view> names;
+  for (size_t i = 0; i < spec.slots.size(); ++i) {
+    if (spec.slots[i].name == name) return i;
+    names.emplace_back(spec.slots[i].name);
+  }
+  std::string_view near = nearest_name(name, names);
+  fail(Fault::type, Hint{near.empty() ? "" : format("did you mean {}?", near)},
+       "{}: unknown keyword: {}", spec.def.name, name);
+}
+
+/// One argument alone is the first size that cannot be inferred: `Linear(8)`.
+size_t first_place(const LayerSpec& spec, size_t given) {
+  size_t place = 0;
+  while (place < spec.slots.size() && nn::has_word(spec.def.inferred, spec.slots[place].name))
+    ++place;
+  bool skips = given == 1 && place < spec.slots.size() && spec.fields.items[place].required;
+  return skips ? place : 0;
+}
+
+model::Block make_layer_block(const std::string& name, nb::tuple args, nb::dict keywords) {
+  const LayerSpec& spec = spec_of_layer(name);
+  std::vector<nb::object> given(spec.slots.size());
+  size_t place = first_place(spec, args.size());
+  if (place + args.size() > given.size())
+    fail(Fault::type, "{}: {} arguments given, it takes at most {}", name, args.size(),
+         given.size());
+  for (nb::handle value : args) given[place++] = nb::borrow(value);
+  for (auto [key, value] : keywords) {
+    size_t at = find_argument(spec, nb::cast<std::string_view>(key));
+    if (given[at].is_valid()) fail(Fault::type, "{}: {} is given twice", name, spec.slots[at].name);
+    given[at] = nb::borrow(value);
+  }
+  AttrBuffer attrs(*spec.def.attrs);
+  for (size_t i = 0; i < given.size(); ++i) {
+    const FieldSlot& slot = spec.slots[i];
+    bool may_lack = nn::has_word(spec.def.inferred, slot.name);
+    if (!given[i].is_valid() || (may_lack && given[i].is_none())) {
+      if (spec.fields.items[i].required && !may_lack)
+        fail(Fault::type, "{}: argument {} is missing", name, slot.name);
+      continue;
+    }
+    write_field(slot, name, attrs.data, given[i]);
+    Field size{.name = slot.name, .kind = slot.kind, .at = attrs.data + slot.at};
+    if (may_lack) nn::check_size(size, name);
+  }
+  return model::layer_block(spec.def, attrs);
+}
+
+}  // namespace
+
+void bind_layers(nb::module_& m) {
+  m.def("_make_layer", make_layer, users_call);
+  m.def("_run_layer", run_layer, users_call);
+  m.def("_describe_layer", describe_layer);
+  m.def("_layer_block", make_layer_block, users_call);
+  m.def("_layer_docs", [] {
+    nb::dict docs;
+    for (const LayerDef* def : nn::layer_table()) docs[as_str(def->name)] = as_str(def->doc);
+    return docs;
+  });
+}
+
+}  // namespace tn::python

@@ -1,0 +1,9 @@
+#pragma once
+// Layers in Python.
+#include <nanobind/nanobind.h>
+
+namespace tn::python {
+
+void bind_layers(nanobind::module_& m);
+
+}  // namespace tn::python

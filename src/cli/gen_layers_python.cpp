@@ -1,0 +1,158 @@
+// python/tenon/nn/NAME.py: the classes of layers, which hold their class_attributes and tensors.
+#include <map>
+
+#include "cli/gen.h"
+#include "nn/layer_calls.h"
+
+namespace tn {
+namespace {
+
+using nn::FunctionDef;
+using nn::LayerDef;
+
+constexpr size_t kPythonColumns = 100;
+
+std::string argument_type(const Param& p) {
+  std::string type(names_of(p.kind).python);
+  if (p.kind == FieldKind::boolean) type = "bool";
+  if (p.kind == FieldKind::choice) type = format("Literal[\"{}\"]", join(p.choices, "\", \""));
+  return p.maybe ? type + " | None" : type;
+}
+
+/// What an attribute holds: lists are tuples.
+std::string held_type(const Param& p) {
+  if (p.kind != FieldKind::ints) return argument_type(p);
+  return p.maybe ? "tuple[int, ...] | None" : "tuple[int, ...]";
+}
+
+/// A default as users write it: a list of one number is that number.
+std::string usual_text(const Param& p) {
+  std::string_view text = p.python_default;
+  return std::string(text.ends_with(",)") ? text.substr(1, text.size() - 3) : text);
+}
+
+/// The docstring of a class or a function.
+std::string docstring(std::string_view doc, std::string_view example, std::string_view indent) {
+  std::string text = wrapped(format("\"\"\"{}", doc), indent, kPythonColumns);
+  if (example.empty()) {
+    text.pop_back();
+    return text + "\"\"\"\n";
+  }
+  return text + "\n" + wrapped(example, format("{}    ", indent), kPythonColumns) +
+         format("{}\"\"\"\n", indent);
+}
+
+/// A definition or a call, with an argument a line where it is too long.
+std::string python_definition(std::string_view before, const std::vector<std::string>& arguments,
+                              std::string_view after, std::string_view indent = "    ") {
+  std::string line = format("{}{}({}){}\n", indent, before, join(arguments, ", "), after);
+  if (line.size() <= kPythonColumns) return line;
+  std::string text = format("{}{}(\n", indent, before);
+  for (const std::string& argument : arguments) text += format("{}    {},\n", indent, argument);
+  return text + format("{}){}\n", indent, after);
+}
+
+std::string class_attributes(const LayerDef& def) {
+  std::string text;
+  for (const Param& p : field_params(*def.attrs)) {
+    if (nn::is_presence(def, p.name)) continue;
+    text += format("    {}: {}", p.name, held_type(p));
+    text += p.required ? "\n" : format(" = {}\n", p.python_default);
+  }
+  std::vector<std::string> states;
+  for (const nn::TensorDef& t : def.tensors) {
+    text += format("    {}: tn.Tensor{}\n", t.name, t.when.empty() ? "" : " | None");
+    if (t.is_state) states.push_back(format("\"{}\"", t.name));
+  }
+  if (!states.empty()) text += format("    buffers = ({})\n", join(states, ", "));
+  return text.empty() ? "" : "\n" + text;
+}
+
+std::string python_constructor(const LayerDef& def) {
+  std::vector<std::string> arguments{"self"}, names{format("\"{}\"", def.name), "self"};
+  bool named = false;
+  for (const Param& p : field_params(*def.attrs)) {
+    if (!named && nn::has_word(def.keyword_only, p.name)) arguments.emplace_back("*"), named = true;
+    std::string usual = p.required ? "" : format(" = {}", usual_text(p));
+    arguments.push_back(format("{}: {}{}", p.name, argument_type(p), usual));
+    names.push_back(p.name);
+  }
+  std::vector<std::string> also;
+  for (const nn::AlsoCalled& a : def.also_called)
+    also.push_back(format("{}=\"{}\"", a.theirs, a.ours));
+  std::string text = "\n";
+  if (!also.empty()) text += python_definition("@also_called", also, "");
+  text += python_definition("def __init__", arguments, " -> None:");
+  return text + python_definition("_core._make_layer", names, "", "        ");
+}
+
+std::string function_text(const LayerDef& def, const FunctionDef& f) {
+  std::vector<std::string> arguments{"self"}, names;
+  for (const nn::InputDef& in : f.inputs) {
+    arguments.push_back(format("{}: tn.Tensor", in.name));
+    names.push_back(format(", {}", in.name));
+  }
+  std::string text =
+      "\n" + python_definition(format("def {}", f.name), arguments, " -> tn.Tensor:");
+  if (!f.doc.empty()) text += docstring(f.doc, "", "        ");
+  return text + format("        return _core._run_layer(\"{}\", \"{}\", self{})\n", def.name,
+                       f.name, join(names, ""));
+}
+
+std::string python_class(const LayerDef& def) {
+  std::string text =
+      format("\n\nclass {}({}):\n", def.name, def.base.empty() ? "Module" : def.base);
+  text += docstring(def.doc, def.example, "    ") + class_attributes(def) + python_constructor(def);
+  for (const FunctionDef& f : def.functions) text += function_text(def, f);
+  return text + format(
+                    "\n    def describe(self) -> str:\n"
+                    "        return _core._describe_layer(\"{}\", self)\n",
+                    def.name);
+}
+
+std::string module_text(const std::vector<const LayerDef*>& layers) {
+  std::vector<std::string> names;
+  std::string classes;
+  for (const LayerDef* def : layers) {
+    names.emplace_back(def->name);
+    classes += python_class(*def);
+  }
+  auto uses = [&](std::string_view word) { return classes.find(word) != classes.npos; };
+  std::string text = "# Generated by `tenon gen` from src/nn/layers; edits are lost.\n";
+  text += wrapped(format("\"\"\"The layers {}.\"\"\"", join(names, ", ")), "", kPythonColumns);
+  text += "\nfrom __future__ import annotations\n\n";
+  if (uses("Sequence[")) text += "from collections.abc import Sequence\n\n";
+  text += "import tenon as tn\n\nfrom .. import _core\n";
+  if (uses("@also_called")) text += "from .checks import also_called\n";
+  return text + "from .module import Module\n" + classes;
+}
+
+/// The module that has all of them, for `tenon.nn`.
+std::string all_layers(const std::map<std::string, std::vector<const LayerDef*>>& modules) {
+  std::string text = "# Generated by `tenon gen` from src/nn/layers; edits are lost.\n";
+  text += "\"\"\"All layers that have a record.\"\"\"\n\n";
+  for (const auto& [name, layers] : modules) {
+    std::vector<std::string_view> names;
+    for (const LayerDef* def : layers) names.push_back(def->name);
+    std::string line = format("from .{} import {}\n", name, join(names, ", "));
+    if (line.size() > kPythonColumns)
+      line = format("from .{} import (\n    {},\n)\n", name, join(names, ",\n    "));
+    text += line;
+  }
+  text += "\n__all__ = [\n";
+  for (const LayerDef* def : nn::layer_table()) text += format("    \"{}\",\n", def->name);
+  return text + "]\n";
+}
+
+}  // namespace
+
+std::vector<GeneratedFile> python_layers() {
+  std::map<std::string, std::vector<const LayerDef*>> modules;
+  for (const LayerDef* def : nn::layer_table()) modules[std::string(def->module)].push_back(def);
+  std::vector<GeneratedFile> files{{"python/tenon/nn/layers.py", all_layers(modules)}};
+  for (const auto& [name, layers] : modules)
+    files.push_back({format("python/tenon/nn/{}.py", name), module_text(layers)});
+  return files;
+}
+
+}  // namespace tn
