@@ -23,16 +23,15 @@ int main() {
 
   model::PhysicalModel training = model::compile(classifier(), {.shapes = {{"points", "n 2"}}});
   model::Values params = training.randomize_params(0);
-  auto loss = [&](const tn::Tensors& x) {
-    return tn::Tensors{
-        tn::mean(tn::logsumexp(x[0], {1}) - tn::sum(x[0] * tn::one_hot(sector, 3), {1}))};
+  auto loss = [&](const tn::Tensor& scores) {
+    return tn::mean(tn::logsumexp(scores, 1) - tn::sum(scores * tn::one_hot(sector, 3), 1));
   };
   for (int step = 0; step < 200; ++step) {
     tn::Tensor scores = training.evaluate(params, {{"points", points}}).outputs.at("scores");
-    tn::Tensor slope = tn::grad(loss)({scores})[0];
+    tn::Tensor slope = tn::grad(loss)(scores);
     auto made = training.evaluate_gradients(params, {{"points", points}}, {{"scores", slope}});
     for (auto& [name, value] : params) value = value - made.gradients.at(name) * 0.5f;
-    if (step % 50 == 0) std::printf("loss %.3f\n", loss({scores})[0].item<double>());
+    if (step % 50 == 0) std::printf("loss %.3f\n", loss(scores).item<double>());
   }
 
   model::PhysicalModel inference =

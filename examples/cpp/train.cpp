@@ -65,11 +65,11 @@ int main() {
   std::printf("accuracy %.1f %%\n", 100 * accuracy(model, test));
   model.save_weights("spiral.safetensors");  // model.load_weights(...) in Python reads it, too
 
-  auto network = [&](const tn::Tensors& in) { return tn::Tensors{model(in[0])}; };
+  auto network = [&](const tn::Tensor& points) { return model(points); };
   tn::compile_ahead(network, {{.shape = {{1, 64, 1024, "points"}, 2}, .name = "points"}})
       .save("spiral.tnx");
-  tn::Executable loaded = tn::Executable::load("spiral.tnx");
-  bool same = tn::all(loaded({test.points})[0] == model(test.points)).item<bool>();
+  auto loaded = tn::Executable::load<tn::Tensor(tn::Tensor)>("spiral.tnx");
+  bool same = tn::all(loaded(test.points) == model(test.points)).item<bool>();
   std::printf("spiral.tnx computes %s\n", same ? "the same" : "something else");
   return same ? 0 : 1;
 }

@@ -1,99 +1,122 @@
 #pragma once
-// compile: a function traced once for every combination of argument types, then run as one plan.
-#include <map>
-#include <memory>
-#include <string>
-#include <string_view>
-
-#include "tenon/transforms.h"
+// compile: a typed function traced once for every combination of argument types, then run as one
+// plan.
+//
+//     auto gelu = tn::compile([](tn::Tensor x) { return x * (1 + tn::erf(x / 1.41421356)) / 2; });
+//     tn::Tensor y = gelu(x);
+#include "tenon/compiled_call.h"
 
 namespace tn {
 
-/// How plans are made and run, by name.
-struct PlanSettings {
-  /// Passes and fusions to leave out.
-  std::vector<std::string> off = {};
-  /// Passes that run only where they are asked for, because results are rounded otherwise:
-  /// "absorb".
-  std::vector<std::string> on = {};
-  /// How values are placed in memory: "greedy" (in the order of time, where there is room),
-  /// "best_fit" (several ways, the best of them), "optimal" (all ways, as far as that takes no
-  /// time to speak of), "none" (each value has a place of its own). "": greedy at levels 0 and 1,
-  /// else best_fit. Results are the same.
-  std::string memory_planning = {};
-  /// "latency": all threads work on one call; "throughput": a call stays on the thread that makes
-  /// it, so that many run side by side. "": latency.
-  std::string optimize_for = {};
-  /// CPUs to make code for: levels ("x86-64-v3"), processors ("haswell"), "native". Functions run
-  /// that for the best one that this machine can run; executables hold code for all.
-  std::vector<std::string> targets = {"native"};
-};
+namespace typed {
 
-struct CompileSettings {
-  /// 0 interprets; 1 generates code after one round of simplification; 2 and above do all that is
-  /// known.
-  int optimization_level = 3;
-  /// Sizes are open from the first call on. Otherwise a size is open when it has varied.
-  bool shapeless = false;
-  /// Where a call would need more bytes, besides its arguments, values are computed again until it
-  /// fits, or it fails; 0: any number.
-  int64_t memory_limit = 0;
-  /// A call that has waited so many seconds for its plan runs on the interpreter; the plan is made
-  /// meanwhile, for later calls. 0: calls wait.
-  double timeout = 0;
-  /// Such a call fails instead.
-  bool timeout_fails = false;
-  /// Every call is computed by the interpreter too. A difference is an error that names the op.
-  bool check = false;
-  /// "reduce-overhead": calls of short functions cost less, and keep the lock of a host language.
-  /// "max-autotune": what can be done in several ways is measured on the arguments of the first
-  /// call, and the choice is remembered on disk.
-  std::string mode = "default";
-  PlanSettings plan = {};
-  /// So many arguments, the first ones, are given away by calls whose list of arguments is moved
-  /// in: results take the memory of those that nobody else holds.
-  int donated = 0;
-};
-
-/// What the calls of a compiled function did.
-struct CallStats {
-  int64_t traces = 0, hits = 0;  // calls that ran the function itself, and that did not
-  int64_t graph_compiles = 0, kernel_compiles = 0, replans = 0;
-  std::map<std::string, int64_t, std::less<>> traces_by_reason = {};  // "first", "size", "dtype"
-};
-
-/// A function that runs as a plan. Copies share their plans; calls may come from any thread.
-class CompiledFunction {
- public:
-  CompiledFunction(Function f, CompileSettings settings);
-  Tensors operator()(const Tensors& args) const;
-  /// Arguments that were given away are null afterwards; they are there again when a run fails
-  /// before it has written there.
-  Tensors operator()(Tensors&& args) const;
+/// What can be asked of a compiled function for arguments like these.
+template <class Self, class P>
+struct Inspected;
+template <class Self, class... P>
+struct Inspected<Self, Parameters<P...>> {
   /// A stage of the compilation for arguments like these, as text: "graph", "optimized", "loops",
   /// "kernels", "plan", "memory" or "decisions".
-  std::string show(std::string_view stage, const Tensors& args) const;
-  CallStats stats() const;
-  /// Why the function was traced, each time: "argument 0.shape[0] was 8, now 16".
-  std::vector<std::string> why_recompiled() const;
+  std::string show(std::string_view stage, const Value<P>&... args) const {
+    return static_cast<const Self*>(this)->show_stage(stage, args...);
+  }
   /// What the compiler makes of calls with arguments like these, and why, as text.
-  std::string explain(const Tensors& args) const;
+  std::string explain(const Value<P>&... args) const {
+    return static_cast<const Self*>(this)->explain_call(args...);
+  }
+};
+template <class Self>
+struct Inspected<Self, Unknown> {
+  template <class... A>
+  std::string show(std::string_view stage, const A&... args) const {
+    return static_cast<const Self*>(this)->show_stage(stage, args...);
+  }
+  template <class... A>
+  std::string explain(const A&... args) const {
+    return static_cast<const Self*>(this)->explain_call(args...);
+  }
+};
+template <class Self, class F>
+using InspectedAs = Inspected<Self, ParametersFor<F>>;
+
+}  // namespace typed
+
+/// A function that runs as a plan. Copies share their plans; calls may come from any thread.
+template <class F>
+class CompiledFunction : public typed::CallableAs<CompiledFunction<F>, F>,
+                         public typed::InspectedAs<CompiledFunction<F>, F> {
+ public:
+  explicit CompiledFunction(F f, const CompileSettings& settings = CompileSettings(),
+                            std::source_location place = std::source_location::current())
+      : place(place),
+        f_(std::move(f)),
+        core_(settings),
+        donated_(settings.donated < 0 ? 0 : static_cast<size_t>(settings.donated)) {}
+
+  CallStats stats() const { return core_.stats(); }
+  /// Why the function was traced, each time: "argument 0.shape[0] was 8, now 16".
+  std::vector<std::string> why_recompiled() const { return core_.why_recompiled(); }
+
+  // For the library.
+  std::source_location place;  // of calls without one
+  template <class... A>
+  auto call(const std::source_location& at, A&&... args) const {
+    return run(at, typed::as_value(std::forward<A>(args))...);
+  }
+  template <class... A>
+  std::string show_stage(std::string_view stage, const A&... args) const {
+    return with_call([&](auto& call) { return core_.show(stage, call); }, args...);
+  }
+  template <class... A>
+  std::string explain_call(const A&... args) const {
+    return with_call([&](auto& call) { return core_.explain(call); }, args...);
+  }
 
  private:
-  struct State;
-  std::shared_ptr<State> state_;
+  template <class... A>
+  auto run(const std::source_location& at, A&&... args) const {
+    typed::check_callable<F, std::remove_cvref_t<A>...>();
+    typed::CompiledCall<F, std::remove_cvref_t<A>...> call(f_, donated_, at,
+                                                           std::forward<A>(args)...);
+    core_(call);
+    return call.take();
+  }
+  template <class G, class... A>
+  std::string with_call(G&& use, const A&... args) const {
+    return [&](const typed::Value<A>&... values) {
+      typed::CompiledCall<F, typed::Value<A>...> call(f_, 0, place, values...);
+      return use(call);
+    }(args...);
+  }
+
+  F f_;
+  flat::CompiledFunction core_;
+  size_t donated_;
 };
 
-/// `f` compiled when it is first called with tensors of some types, and run from then on without
-/// calling it again. Tensors that it closes over are constants. Under a transform, and inside
-/// another compiled function, it is a part of what is transformed or compiled.
+/// `f` compiled when it is first called with arguments of some types and structure, and run from
+/// then on without calling it. Arguments and results are trees (tree.h); a number among them is a
+/// constant, so that the function is traced again for another one. Tensors that it closes over are
+/// constants. Under a transform, and inside another compiled function, it is a part of what is
+/// transformed or compiled.
 ///
-///     auto gelu = tn::compile([](const tn::Tensors& x) {
-///       return tn::Tensors{x[0] * (1 + tn::erf(x[0] / std::sqrt(2.f))) / 2};
+///     auto step = tn::compile([](Params p, tn::Tensor x, tn::Tensor y) {
+///       auto [l, g] = tn::value_and_grad(loss)(p, x, y);
+///       return std::tuple{l, Params{p.w - 0.1 * g.w, p.b - 0.1 * g.b}};
 ///     });
-///     gelu({x});
-CompiledFunction compile(Function f, CompileSettings settings = {});
-CompiledFunction compile(Function f, int optimization_level);
+///     auto [l, next] = step(params, x, y);
+template <typed::IsFunction F>
+CompiledFunction<F> compile(F f, CompileSettings settings = {},
+                            std::source_location place = std::source_location::current()) {
+  return CompiledFunction<F>(std::move(f), settings, place);
+}
+template <typed::IsFunction F>
+CompiledFunction<F> compile(F f, int optimization_level,
+                            std::source_location place = std::source_location::current()) {
+  CompileSettings settings;
+  settings.optimization_level = optimization_level;
+  return compile(std::move(f), settings, place);
+}
 
 /// From here on compiled functions call the function itself, or (false) no more. Returns what was
 /// said before. `TENON_DISABLE_COMPILE=1` in the environment says so from the start.

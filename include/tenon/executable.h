@@ -8,9 +8,13 @@
 #include <string_view>
 #include <vector>
 
-#include "tenon/compile.h"
+#include "tenon/compile_settings.h"
+#include "tenon/typed.h"
 
 namespace tn {
+
+template <class Signature>
+class ExecutableOf;
 
 /// A size of an input: fixed, or any in [min, max] with best speed at `opt`. Sizes with one name
 /// are equal in every call.
@@ -107,6 +111,14 @@ class Executable {
 
   void save(const std::string& path, const SaveSettings& settings = {}) const;
   static Executable load(const std::string& path, const LoadSettings& settings = {});
+  /// As a typed function. Fails when the file takes or gives another number of tensors.
+  ///
+  ///     auto f = tn::Executable::load<tn::Tensor(tn::Tensor, tn::Tensor)>("f.tnx");
+  ///     tn::Tensor z = f(x, y);
+  template <class Signature>
+  static ExecutableOf<Signature> load(const std::string& path, const LoadSettings& settings = {}) {
+    return ExecutableOf<Signature>(load(path, settings));
+  }
 
   struct State;  // functions/executable.h
   explicit Executable(std::shared_ptr<State> state) : state_(std::move(state)) {}
@@ -116,12 +128,19 @@ class Executable {
   std::shared_ptr<State> state_;
 };
 
-/// Traces `f` once, with parameters like `inputs`. An assumption of the trace about sizes must hold
-/// on their whole ranges, or it is checked at every call.
-Executable compile_ahead(Function f, std::vector<InputInfo> inputs, AheadSettings settings = {});
 /// With inputs that are sizes.
 using SizedFunction = std::function<Tensors(const Tensors& args, const std::vector<Dim>& sizes)>;
-Executable compile_ahead_sized(SizedFunction f, std::vector<InputInfo> inputs,
+
+namespace flat {
+
+/// `f` is called once, with parameters like `inputs`.
+Executable compile_ahead(const Function& f, std::vector<InputInfo> inputs,
+                         AheadSettings settings = {});
+Executable compile_ahead_sized(const SizedFunction& f, std::vector<InputInfo> inputs,
                                AheadSettings settings = {});
 
+}  // namespace flat
+
 }  // namespace tn
+
+#include "tenon/typed_executable.h"

@@ -20,6 +20,7 @@ inline constexpr int kMaxRank = 16;
 /// A short list of `T` held in place. Longer than kMaxRank is refused.
 template <class T>
 struct SmallList {
+  using value_type = T;
   int32_t count = 0;
   std::array<T, kMaxRank> at{};
 
@@ -107,16 +108,35 @@ struct Offsets : SmallList<Offset> {
   Offsets(const Ints& list) : SmallList(list.begin(), list.end()) {}
 };
 
-/// A value or nothing (Python's None).
+/// Nothing, where a value may be left out: `tn::vmap(f, {0, tn::none})`.
+struct None {};
+inline constexpr None none;
+
+/// The elements of a list; of anything else a type that has no values.
+template <class T>
+struct ElementOf {
+  struct type {
+    type() = delete;
+  };
+};
+template <class T>
+requires requires { typename T::value_type; }
+struct ElementOf<T> {
+  using type = typename T::value_type;
+};
+
+/// A value or nothing (Python's None). Of a list, braces are its elements: `sum(x, {0, 1})`.
 template <class T>
 struct Maybe {
   bool set = false;
   T value{};
   constexpr Maybe() = default;
+  constexpr Maybe(None) {}
   constexpr Maybe(T v) : set(true), value(v) {}
+  Maybe(std::initializer_list<typename ElementOf<T>::type> elements) : set(true), value(elements) {}
   template <class U>
   requires(!std::is_same_v<std::remove_cvref_t<U>, Maybe> &&
-           std::is_constructible_v<T, U>) constexpr Maybe(U&& v)
+           std::is_convertible_v<U, T>) constexpr Maybe(U&& v)
       : set(true), value(std::forward<U>(v)) {}
   explicit operator bool() const { return set; }
   const T& operator*() const { return value; }

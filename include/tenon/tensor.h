@@ -5,6 +5,7 @@
 #include <functional>
 #include <initializer_list>
 #include <source_location>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +17,9 @@ namespace tn {
 
 struct Node;
 struct Graph;
+struct Index;
+class Selection;
+class RowIterator;
 
 /// A handle to one result of a recorded op. Copying shares that; its value never changes.
 class Tensor {
@@ -66,9 +70,34 @@ class Tensor {
     const T* at = here.data<T>();
     return std::vector<T>(at, at + size());
   }
+  /// A view of the elements, row-major; valid while a handle to this result lives.
+  template <class T>
+  std::span<const T> span() const& {
+    return {data<T>(), static_cast<size_t>(size())};
+  }
+  template <class T>
+  std::span<const T> span() && = delete;
   /// The one element of a tensor of size 1, converted to T.
   template <class T>
   T item() const;
+  template <class T>
+  requires(std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) explicit operator T() const {
+    return item<T>();
+  }
+
+  /// `x[0]`, `x[{tn::slice(1, -1), tn::all, -1}]`, `x[x > 0]`: see indexing.h. Of a variable it can
+  /// be assigned to, `x[0] = 5`, which binds the variable to another value.
+  Tensor operator[](const Index& index) const&;
+  Tensor operator[](std::initializer_list<Index> indices) const&;
+  Selection operator[](const Index& index) &;
+  Selection operator[](std::initializer_list<Index> indices) &;
+  /// Over axis 0: `for (tn::Tensor row : x)`.
+  RowIterator begin() const;
+  RowIterator end() const;
+
+  /// Adds the derivatives of this scalar to the gradients of tensors that require one: see
+  /// backward.h.
+  void backward() const;
 
   /// The graph of pending ops behind this tensor, as text.
   std::string graph() const;
@@ -115,19 +144,12 @@ struct Operand {
       : scalar(Offset(size)), place(at) {}
   Operand(std::complex<double> value, std::source_location at = std::source_location::current())
       : scalar(value), place(at) {}
+  /// `x[0]` is a tensor once it is read.
+  Operand(const Selection& s, std::source_location at = std::source_location::current());
   Operand(std::nullptr_t, std::source_location at = std::source_location::current())
       : absent(true), place(at) {}
 };
 
-/// A tensor from values in row-major order, as many as the shape has elements; it defaults to one
-/// axis.
-template <class T>
-Tensor array(const std::vector<T>& values, Shape shape);
-template <class T>
-Tensor array(std::initializer_list<T> values) {
-  std::vector<T> list(values);
-  return array(list, Shape{static_cast<int64_t>(list.size())});
-}
 /// A copy of row-major elements. That as many lie there as the shape has is for the caller to see
 /// to, here and in `from_memory`.
 Tensor from_bytes(const void* data, DType dtype, const Shape& shape);
@@ -143,35 +165,6 @@ void eval(const std::vector<Tensor>& tensors);
 void async_eval(const std::vector<Tensor>& tensors);
 /// Waits for everything started by async_eval.
 void synchronize();
-
-/// One index of `x[...]`: an integer, a slice, an ellipsis, a new axis, or an integer or boolean
-/// tensor.
-struct Index {
-  enum class Kind : uint8_t { integer, slice, ellipsis, new_axis, tensor };
-  Kind kind = Kind::integer;
-  Offset at = 0;
-  Maybe<Offset> start, stop;
-  Maybe<int64_t> step;
-  Tensor tensor;
-
-  template <std::integral T>
-  Index(T i) : at(i) {}
-  Index(Offset i) : at(i) {}
-  Index(Tensor t) : kind(Kind::tensor), tensor(std::move(t)) {}
-  static Index slice(Maybe<Offset> start = {}, Maybe<Offset> stop = {}, Maybe<int64_t> step = {});
-  static Index ellipsis();
-  static Index new_axis();
-
- private:
-  Index() = default;
-};
-
-/// `x[indices]` as NumPy does it, boolean masks and integer tensors included.
-Tensor index(const Tensor& x, const std::vector<Index>& indices);
-/// `x` with `x[indices]` replaced by, or combined with, `value`.
-enum class Update : uint8_t { set, add, multiply, maximum, minimum };
-Tensor index_update(const Tensor& x, const std::vector<Index>& indices, const Operand& value,
-                    Update how = Update::set);
 
 template <class T>
 constexpr DType Tensor::dtype_of() {
@@ -212,14 +205,7 @@ T Tensor::item() const {
     return T(s.real, s.imag);
 }
 
-template <class T>
-Tensor array(const std::vector<T>& values, Shape shape) {
-  if constexpr (std::is_same_v<T, bool>) {
-    std::vector<uint8_t> bytes(values.begin(), values.end());
-    return from_elements(bytes.data(), bytes.size(), DType::b1, shape);
-  } else {
-    return from_elements(values.data(), values.size(), Tensor::dtype_of<T>(), shape);
-  }
-}
-
 }  // namespace tn
+
+#include "tenon/array.h"
+#include "tenon/indexing.h"

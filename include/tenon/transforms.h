@@ -1,93 +1,210 @@
 #pragma once
-// Transforms: from a function on tensors to another function on tensors. They compose in any order.
-#include <functional>
+// Derivatives of typed functions. They compose with each other, with vmap and with compile.
+//
+//     auto f = [](tn::Tensor x) { return tn::sum(tn::sin(x) * x); };
+//     tn::Tensor slope = tn::grad(f)(x);
+//
+// A function is a lambda, a functor or a function pointer. Its arguments and its result are trees
+// of tensors (tree.h), and derivatives are trees of the same types.
 #include <memory>
-#include <string>
-#include <string_view>
 
-#include "tenon/tensor.h"
+#include "tenon/typed.h"
 
 namespace tn {
 
-using Function = std::function<Tensors(const Tensors&)>;
+/// The arguments to differentiate with respect to: `tn::grad(f, tn::wrt<0, 2>)`.
+template <size_t... I>
+struct Wrt {};
+template <size_t... I>
+inline constexpr Wrt<I...> wrt;
 
-/// What errors call the transform, and its arguments and results: numbers when left out.
-struct Names {
-  std::string_view transform;
-  std::function<std::string(size_t)> argument = {}, result = {};
+namespace typed {
+
+template <class W>
+struct Chosen;
+template <size_t... I>
+struct Chosen<Wrt<I...>> {
+  /// The numbers of the tensors of the chosen arguments that a module does not fix.
+  template <class Run>
+  static std::vector<int> numbers(const Run& run) {
+    std::vector<int> all;
+    auto add = [&](size_t first, size_t end) {
+      for (size_t i = first; i < end; ++i)
+        if (!run.in.is_fixed(i)) all.push_back(static_cast<int>(i));
+    };
+    (add(run.in.first[I], run.in.first[I + 1]), ...);
+    return all;
+  }
+  /// The chosen arguments with derivatives in their places: the only one, or a tuple.
+  template <class Run>
+  static auto trees(Run& run, const std::vector<int>& numbers, Tensor* derivatives) {
+    Tensors all(run.in.tensors.size());
+    for (int i : numbers) all[static_cast<size_t>(i)] = std::move(*derivatives++);
+    if constexpr (sizeof...(I) == 1)
+      return (run.template argument<I>(all), ...);
+    else
+      return std::tuple(run.template argument<I>(all)...);
+  }
+  template <class... A>
+  static constexpr void check() {
+    static_assert(sizeof...(I) > 0, "name an argument: tn::wrt<0>");
+    static_assert(((I < sizeof...(A)) && ...), "wrt names an argument that the call does not have");
+    static_assert((!std::is_arithmetic_v<std::tuple_element_t<I, std::tuple<A..., char>>> && ...),
+                  "a number is a constant: derivatives are with respect to tensors");
+  }
 };
 
-/// The results of a function and its derivative, backwards: called with cotangents of the results
-/// (null: zero), it gives those of the arguments.
+template <class F, class W>
+struct ValueAndGrad : CallableAs<ValueAndGrad<F, W>, F> {
+  F f;
+  std::source_location place;
+
+  ValueAndGrad(F f, std::source_location place) : f(std::move(f)), place(place) {}
+  template <class... A>
+  auto call(const std::source_location& at, A&&... args) const {
+    check_callable<F, Value<A>...>();
+    Chosen<W>::template check<Value<A>...>();
+    static_assert(!std::is_arithmetic_v<Result<F, Value<A>...>>,
+                  "the function returns a number, which depends on nothing: return the tensor "
+                  "itself, without item()");
+    flat::Place here(at);
+    Run<F, Value<A>...> run("grad", f, std::forward<A>(args)...);
+    std::vector<int> numbers = Chosen<W>::numbers(run);
+    flat::Derivatives made =
+        flat::value_and_grad(run.function(), numbers, run.names())(run.in.tensors);
+    return std::pair(run.result(std::move(made.values)),
+                     Chosen<W>::trees(run, numbers, made.derivatives.data()));
+  }
+};
+
+template <class F, class W>
+struct Grad : CallableAs<Grad<F, W>, F> {
+  ValueAndGrad<F, W> both;
+  std::source_location place;
+
+  Grad(F f, std::source_location place) : both(std::move(f), place), place(place) {}
+  template <class... A>
+  auto call(const std::source_location& at, A&&... args) const {
+    return both.call(at, std::forward<A>(args)...).second;
+  }
+};
+
+/// The only parameter of a function, for arguments in braces.
+template <class P>
+struct OnlyOf {
+  using type = Tensor;
+};
+template <class P>
+struct OnlyOf<Parameters<P>> {
+  using type = Value<P>;
+};
+template <class F>
+using Only = typename OnlyOf<ParametersFor<F>>::type;
+
+/// The run for one argument, or for a tuple of them where the function takes several.
+template <class F, class X>
+auto run_of(std::string_view by, const F& f, const X& primals) {
+  if constexpr (std::is_invocable_v<const F&, X&>) {
+    check_callable<F, X>();
+    return Run<F, X>(by, f, primals);
+  } else {
+    static_assert(
+        requires { std::tuple_size<X>::value; },
+        "the function cannot be called with this argument; several arguments are given "
+        "as a tuple: tn::jvp(f, std::tuple(x, y), std::tuple(dx, dy))");
+    return std::apply(
+        [&]<class... A>(const A&... args) {
+          check_callable<F, A...>();
+          return Run<F, A...>(by, f, args...);
+        },
+        primals);
+  }
+}
+
+/// The derivative of a call, backwards: from a cotangent of its result to those of its arguments,
+/// as often as wanted. Null tensors are zeros; tensors without a derivative get null ones.
+template <class F, class... A>
 class Pullback {
  public:
-  Pullback(const Function& f, const Tensors& primals, const std::vector<int>& argnums,
-           Names names = {"vjp"});
-  const Tensors& outputs() const { return outputs_; }
-  Tensors operator()(const Tensors& cotangents) const;
+  Pullback(std::shared_ptr<Run<F, A...>> run, flat::Pullback core, std::vector<int> numbers)
+      : run_(std::move(run)), core_(std::move(core)), numbers_(std::move(numbers)) {}
+
+  /// The cotangent of the only argument, or a tuple of them.
+  auto operator()(typename Run<F, A...>::Result cotangent,
+                  std::source_location place = std::source_location::current()) const {
+    flat::Place here(place);
+    Tensors made = core_(tensors_of(cotangent, "vjp", "cotangent", true));
+    return trees(made, std::index_sequence_for<A...>());
+  }
 
  private:
-  struct Record;
-  std::shared_ptr<const Record> record_;
-  Tensors outputs_;
+  template <size_t... I>
+  auto trees(Tensors& made, std::index_sequence<I...>) const {
+    return Chosen<Wrt<I...>>::trees(*run_, numbers_, made.data());
+  }
+  std::shared_ptr<Run<F, A...>> run_;  // names what errors are about
+  flat::Pullback core_;
+  std::vector<int> numbers_;
 };
 
-struct Derivatives {
-  Tensors values, derivatives;
-};
+/// The numbers of the tensors that derivatives exist for.
+std::vector<int> differentiable(const Tensors& tensors);
 
-/// The results of `f` and the cotangents of its arguments, from those of its results.
-Derivatives vjp(const Function& f, const Tensors& primals, const Tensors& cotangents);
-/// The results of `f` and their tangents, from those of its arguments (null: zero).
-Derivatives jvp(const Function& f, const Tensors& primals, const Tensors& tangents,
-                const Names& names = {"jvp"});
+}  // namespace typed
 
-/// The gradient of `f`, whose first result must be a scalar, with respect to the arguments at
-/// `argnums`.
+/// The gradient of `f`, which returns a scalar, or a tree whose first tensor is one, with respect
+/// to its first argument, or to those that are named.
 ///
-///     auto df = tn::grad([](const tn::Tensors& x) { return tn::Tensors{tn::sum(x[0] * x[0])}; });
-///     df({tn::array({1.f, 2.f, 3.f})});   // [2, 4, 6]
-Function grad(Function f, std::vector<int> argnums = {0});
-/// The results of `f` with the gradient of the first.
-std::function<Derivatives(const Tensors&)> value_and_grad(Function f,
-                                                          std::vector<int> argnums = {0},
-                                                          Names names = {"grad"});
+///     auto loss = [](const Params& p, const tn::Tensor& x) { return tn::mean(tn::matmul(x, p.w));
+///     }; Params d = tn::grad(loss)(params, x); auto [dp, dx] = tn::grad(loss, tn::wrt<0,
+///     1>)(params, x);
+///
+/// Of a module, tensors that are frozen or buffers are not differentiated; theirs is a null tensor.
+template <typed::IsFunction F, class W = Wrt<0>>
+auto grad(F f, W = {}, std::source_location place = std::source_location::current()) {
+  return typed::Grad<F, W>(std::move(f), place);
+}
 
-/// The Jacobians of the results of `f` with respect to the arguments at `argnums`, each of the
-/// shape of the result followed by that of the argument: all of the first result, then of the
-/// second. `jacrev` works row by row, `jacfwd` column by column: the fewer, the better.
-Function jacrev(Function f, std::vector<int> argnums = {0}, Names names = {"jacrev"});
-Function jacfwd(Function f, std::vector<int> argnums = {0}, Names names = {"jacfwd"});
-/// The second derivatives of `f`, which returns one scalar.
-Function hessian(Function f, std::vector<int> argnums = {0});
+/// The same with the result of `f`:
+///
+///     auto [value, d] = tn::value_and_grad(loss)(params, x);
+template <typed::IsFunction F, class W = Wrt<0>>
+auto value_and_grad(F f, W = {}, std::source_location place = std::source_location::current()) {
+  return typed::ValueAndGrad<F, W>(std::move(f), place);
+}
 
-/// `f` applied along axis `in_axes[i]` of each argument, and its results stacked along `out_axes`.
-/// Nothing: an argument is the same for every example. Empty lists mean axis 0 everywhere.
-Function vmap(Function f, std::vector<Maybe<int>> in_axes = {},
-              std::vector<Maybe<int>> out_axes = {});
+/// The result of `f` and its derivative in the direction of a tangent, which is a tree like the
+/// argument; null tensors in it are zeros. Several arguments, and their tangents, are tuples.
+///
+///     auto [y, dy] = tn::jvp(f, x, t);
+///     auto [z, dz] = tn::jvp(g, std::tuple(x, y), std::tuple(dx, dy));
+template <typed::IsFunction F, class X = typed::Only<F>, class T = X>
+auto jvp(const F& f, const X& primal, const T& tangent,
+         std::source_location place = std::source_location::current()) {
+  static_assert(std::is_same_v<typed::Value<X>, typed::Value<T>>,
+                "the tangent is a tree of the type of the argument");
+  flat::Place here(place);
+  auto run = typed::run_of("jvp", f, typed::Value<X>(primal));
+  typed::Value<T> given(tangent);
+  Tensors tangents = typed::tensors_of(given, "jvp", "tangent", true);
+  flat::Derivatives made = flat::jvp(run.function(), run.in.tensors, tangents, run.names());
+  auto derivatives = typed::filled(*run.out, made.derivatives.data());
+  return std::pair(run.result(std::move(made.values)), std::move(derivatives));
+}
 
-/// `f`, of which a derivative keeps the arguments only: what lies between is computed again when it
-/// is needed. Values have the same bits as those of `f`, and so have gradients,
-/// but for the order in which those of an argument of several such calls are added up. With several
-/// `segments` what passes from one to the next is kept too, and one at a time is computed again.
-Function checkpoint(Function f, int segments = 1);
-
-/// How to differentiate and batch a function, from its user. Any of them may be left out.
-struct CustomRules {
-  /// Cotangents of the arguments (null: zero), from those of the results (null: integers).
-  std::function<Tensors(const Tensors& primals, const Tensors& cotangents, const Tensors& outputs)>
-      vjp;
-  /// Tangents of the results (null: zero), from those of the arguments (null: integers).
-  std::function<Tensors(const Tensors& primals, const Tensors& tangents)> jvp;
-  /// Results on a batch of `size`, and which of them are batched: arguments in `batched`, and such
-  /// results, have the batch as axis 0.
-  std::function<std::pair<Tensors, std::vector<bool>>(
-      const Tensors& args, const std::vector<bool>& batched, int64_t size)>
-      vmap;
-  /// Names of the last arguments, which rules are not given: there is no derivative in them.
-  std::vector<std::string> constants = {};
-};
-/// `f` with rules of its own. What is left out follows from the rest, and at last from `f` itself.
-Function custom_function(Function f, CustomRules rules);
+/// The result of `f`, and a function from its cotangent to those of the arguments:
+///
+///     auto [y, pullback] = tn::vjp(f, x);
+///     tn::Tensor dx = pullback(tn::ones_like(y));
+template <typed::IsFunction F, class... A>
+auto vjp(const F& f, const A&... args) {
+  typed::check_callable<F, typed::Value<A>...>();
+  using Run = typed::Run<F, typed::Value<A>...>;
+  auto run = std::make_shared<Run>("vjp", f, args...);
+  std::vector<int> numbers = typed::differentiable(run->in.tensors);
+  flat::Pullback core(run->function(), run->in.tensors, numbers, run->names());
+  typename Run::Result out = typed::filled(*run->out, Tensors(core.outputs()).data());
+  return std::pair(std::move(out), typed::Pullback<F, typed::Value<A>...>(run, core, numbers));
+}
 
 }  // namespace tn

@@ -76,8 +76,8 @@ void compile_graph(const CompileRequest& r) {
            join(graph.input_names, ", "));
   AheadSettings settings;
   settings.optimization_level = r.level, settings.name = graph.name;
-  Executable f =
-      compile_ahead([&](const Tensors& args) { return replay(graph, args); }, inputs, settings);
+  Executable f = flat::compile_ahead([&](const Tensors& args) { return replay(graph, args); },
+                                     inputs, settings);
   f.save(r.output, {.targets = r.targets, .debug = r.debug});
 }
 

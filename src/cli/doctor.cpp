@@ -111,7 +111,7 @@ Finding check_variables() {
 Finding check_compiler() {
   auto begin = std::chrono::steady_clock::now();
   try {
-    CompiledFunction f = compile(
+    auto f = compile(
         [](const Tensors& x) { return Tensors{sum(exp(matmul(x[0], x[1]) * 0.01) + x[0], 1)}; },
         CompileSettings{.check = true});
     Tensor x = random::normal({65, 65}, 0, 1, DType::f32, random::key(1));

@@ -15,21 +15,43 @@
 
 namespace tn {
 
-Index Index::slice(Maybe<Offset> start, Maybe<Offset> stop, Maybe<int64_t> step) {
-  Index i;
+Index::Index(AllOp* op, Place place) : kind(Kind::slice), place(place) {
+  if (op != &tn::all) fail(Fault::type, "index: of the functions only tn::all is an index");
+}
+
+Index Index::slice(Maybe<Offset> start, Maybe<Offset> stop, Maybe<int64_t> step, Place place) {
+  Index i(0, place);
   i.kind = Kind::slice;
   i.start = start, i.stop = stop, i.step = step;
   return i;
 }
-Index Index::ellipsis() {
-  Index i;
-  i.kind = Kind::ellipsis;
-  return i;
+
+Tensor& Selection::operator+=(const Operand& v) && {
+  return assign(add(Operand(*this, v.place), v));
 }
-Index Index::new_axis() {
-  Index i;
-  i.kind = Kind::new_axis;
-  return i;
+Tensor& Selection::operator-=(const Operand& v) && {
+  return assign(subtract(Operand(*this, v.place), v));
+}
+Tensor& Selection::operator*=(const Operand& v) && {
+  return assign(multiply(Operand(*this, v.place), v));
+}
+Tensor& Selection::operator/=(const Operand& v) && {
+  return assign(divide(Operand(*this, v.place), v));
+}
+
+Tensor Tensor::operator[](const Index& index) const& { return tn::index(*this, {index}); }
+Tensor Tensor::operator[](std::initializer_list<Index> indices) const& {
+  return tn::index(*this, indices);
+}
+
+RowIterator Tensor::begin() const {
+  if (rank() == 0) fail("iteration: a tensor without axes has no rows: {}", *type_of(*this));
+  return {*this, 0};
+}
+RowIterator Tensor::end() const { return {*this, dim(0)}; }
+
+void fail_uneven_rows(size_t first, size_t other) {
+  fail("array: rows differ in length: {} and {}", first, other);
 }
 
 namespace {
@@ -223,6 +245,7 @@ Tensor fit(const Tensor& value, const Shape& region) {
 }  // namespace
 
 Tensor index(const Tensor& x, const std::vector<Index>& indices) {
+  LocScope scope(indices.empty() ? Loc() : Loc::of(indices[0].place));
   NamedCall named("index");
   DeviceScope there(x.device());
   Indexing ix = work_out(*type_of(x), indices);
@@ -235,6 +258,7 @@ Tensor index(const Tensor& x, const std::vector<Index>& indices) {
 
 Tensor index_update(const Tensor& x, const std::vector<Index>& indices, const Operand& value,
                     Update how) {
+  LocScope scope(value.place);
   NamedCall named("index");
   DeviceScope there(x.device());
   bool single_mask =

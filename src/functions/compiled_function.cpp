@@ -1,6 +1,7 @@
 // tn::compile: traces of a C++ function by the types of its arguments.
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cstdlib>
 
 #include "base/error.h"
@@ -13,47 +14,79 @@
 
 namespace tn {
 
-struct CompiledFunction::State {
+std::string flat::CompiledCall::name(size_t tensor) {
+  tree::Finding finding(tensor);
+  visit_arguments(finding);
+  return finding.found;
+}
+
+std::string flat::CompiledCall::setting_name(size_t word) {
+  tree::FindingSetting finding(word);
+  visit_arguments(finding);
+  return finding.found;
+}
+
+struct flat::CompiledFunction::State {
   struct Entry {
     std::shared_ptr<const Compiled> compiled;
+    std::vector<uint64_t> structure;   // of the arguments
+    std::shared_ptr<const void> kept;  // of the call that was traced
     bool is_dead() const { return false; }
+    bool has_structure(const tree::Words& words) const {
+      return std::equal(structure.begin(), structure.end(), words.begin(), words.end());
+    }
   };
   using Table = TraceTable<Entry, std::mutex>;
-  class Call;
+  class Search;
 
-  Function f;
   CompileOptions options;
   RunDemands demands;
   bool shapeless;
-  int donated;
   Table table = {};
 
-  Table::Ref entry(const Tensors& args, std::vector<Binding>& sizes);
+  Table::Ref entry(CompiledCall& call, std::vector<Binding>& sizes);
 };
 
-class CompiledFunction::State::Call {
+namespace {
+
+/// A word of the structure as a user writes it, as far as that shows: a count, or a number.
+std::string setting_text(uint64_t bits) {
+  auto whole = static_cast<int64_t>(bits);
+  if (whole > -(int64_t{1} << 32) && whole < int64_t{1} << 32) return format("{}", whole);
+  return format("{}", std::bit_cast<double>(bits));
+}
+
+}  // namespace
+
+/// Finds the trace that serves a call, or makes it.
+class flat::CompiledFunction::State::Search {
  public:
-  Call(State& state, const Tensors& args, std::vector<Binding>& sizes)
-      : state_(state), args_(args), watched_(watching(args)), sizes_(sizes) {
-    types_.reserve(args.size());
-    for (const Tensor& t : args) types_.push_back(type_of(t));
+  Search(State& state, CompiledCall& call, std::vector<Binding>& sizes)
+      : state_(state), call_(call), watched_(watching(call.in.tensors)), sizes_(sizes) {
+    types_.reserve(call.in.tensors.size());
+    for (const Tensor& t : call.in.tensors) types_.push_back(type_of(t));
   }
   bool is_served_by(const Entry& known) {
-    return known.compiled->watched() == watched_ && known.compiled->takes(types_, sizes_);
+    return known.has_structure(call_.in.structure) && known.compiled->watched() == watched_ &&
+           known.compiled->takes(types_, sizes_);
   }
   Table::Ref trace() {
+    auto name = [this](size_t i) { return call_.name(i); };
     Table::Ref nearest = state_.table.latest();
-    Retrace why = nearest ? reason_beside(*nearest->compiled, differences(*nearest), types_,
-                                          name_of, [] { return std::optional<Difference>(); })
+    Retrace why = nearest ? reason_beside(*nearest->compiled, differences(*nearest), types_, name,
+                                          [] { return std::optional<Difference>(); })
                           : Retrace{.call = current_loc};
     Pattern pattern = this->pattern();
-    add_symbols(pattern, name_of, why.symbols);
-    auto made = std::make_shared<Compiled>(state_.f, args_, std::move(pattern), state_.options,
-                                           state_.demands);
-    if (state_.donated > 0)
-      made->donate(std::vector<bool>(static_cast<size_t>(state_.donated), true));
+    add_symbols(pattern, name, why.symbols);
+    auto traced = [this](const Tensors& params) { return call_.trace(params); };
+    auto made = std::make_shared<Compiled>(traced, call_.in.tensors, std::move(pattern),
+                                           state_.options, state_.demands);
+    if (call_.donated > 0) made->donate(std::vector<bool>(call_.donated, true));
     made->takes(types_, sizes_);
-    return state_.table.add(std::make_shared<Entry>(std::move(made)), std::move(why), "function");
+    const tree::Words& words = call_.in.structure;
+    auto entry = std::make_shared<Entry>(std::move(made), std::vector(words.begin(), words.end()),
+                                         call_.kept());
+    return state_.table.add(std::move(entry), std::move(why), "function");
   }
 
  private:
@@ -62,33 +95,40 @@ class CompiledFunction::State::Call {
     if (state_.shapeless) return shapeless_pattern(types_);
     std::optional<Pattern> wider;
     state_.table.latest([&](const Entry& known) {
-      return (wider = generalised(known.compiled->pattern(), types_)).has_value();
+      return known.has_structure(call_.in.structure) &&
+             (wider = generalised(known.compiled->pattern(), types_)).has_value();
     });
     return wider ? *wider : exact_pattern(types_);
   }
   std::vector<Difference> differences(const Entry& from) const {
     const std::vector<TypeRef>& known = from.compiled->pattern().types;
     if (known.size() != types_.size())
-      return {{TraceReason::structure, "the number of arguments", format("{}", known.size()),
-               format("{}", types_.size())}};
+      return {{TraceReason::structure, "the number of tensors in the arguments",
+               format("{}", known.size()), format("{}", types_.size())}};
     std::vector<Difference> out;
-    for (size_t i = 0; i < known.size(); ++i) add_differences(name_of(i), known[i], types_[i], out);
+    const tree::Words& words = call_.in.structure;
+    if (words.size() != from.structure.size())
+      out.push_back({TraceReason::structure, "the structure of the arguments", "another",
+                     format("of {} words", words.size())});
+    for (size_t i = 0; i < words.size() && words.size() == from.structure.size(); ++i)
+      if (words.begin()[i] != from.structure[i])
+        out.push_back({TraceReason::constant, call_.setting_name(i),
+                       setting_text(from.structure[i]), setting_text(words.begin()[i])});
+    for (size_t i = 0; i < known.size(); ++i)
+      add_differences(call_.name(i), known[i], types_[i], out);
     return out;
   }
 
-  static std::string name_of(size_t argument) { return format("argument {}", argument); }
-
   State& state_;
-  const Tensors& args_;
+  CompiledCall& call_;
   std::vector<TypeRef> types_;
   std::vector<uint8_t> watched_;
   std::vector<Binding>& sizes_;  // of the trace that serves
 };
 
-CompiledFunction::State::Table::Ref CompiledFunction::State::entry(const Tensors& args,
-                                                                   std::vector<Binding>& sizes) {
-  check_given(args, "compile", "argument");
-  return table.find_or_trace(Call(*this, args, sizes));
+auto flat::CompiledFunction::State::entry(CompiledCall& call, std::vector<Binding>& sizes)
+    -> Table::Ref {
+  return table.find_or_trace(Search(*this, call, sizes));
 }
 
 static RunDemands demands_of(const CompileSettings& settings) {
@@ -105,13 +145,11 @@ static RunDemands demands_of(const CompileSettings& settings) {
           .tunes = settings.mode == kMaxAutotune};
 }
 
-CompiledFunction::CompiledFunction(Function f, CompileSettings settings)
+flat::CompiledFunction::CompiledFunction(const CompileSettings& settings)
     : state_(new State{
-          .f = std::move(f),
           .options = options_of(settings.optimization_level, settings.plan),
           .demands = demands_of(settings),
           .shapeless = settings.shapeless,
-          .donated = settings.donated,
       }) {}
 
 static std::atomic<bool>& disabled_flag() {
@@ -126,43 +164,37 @@ static std::atomic<bool>& disabled_flag() {
 bool disable_compile(bool disabled) { return disabled_flag().exchange(disabled); }
 bool is_compile_disabled() { return disabled_flag().load(std::memory_order_relaxed); }
 
-Tensors CompiledFunction::operator()(const Tensors& args) const { return (*this)(Tensors(args)); }
-
-Tensors CompiledFunction::operator()(Tensors&& args) const {
-  if (is_compile_disabled()) return state_->f(args);
+void flat::CompiledFunction::operator()(CompiledCall& call) const {
+  LocScope scope(call.place);
+  if (is_compile_disabled()) {
+    Tensors results = call.trace(call.in.tensors);
+    return call.finish(std::move(results), call.kept().get());
+  }
   std::vector<Binding> sizes;
-  State::Table::Ref entry = state_->entry(args, sizes);
+  State::Table::Ref entry = state_->entry(call, sizes);
   const Compiled& compiled = *entry->compiled;
-  bool blocked = compiled.loses_leaves(args);
-  Tensors results = compiled(args, sizes);
+  bool blocked = compiled.loses_leaves(call.in.tensors);
+  Tensors results = compiled(call.in.tensors, sizes);
   if (blocked) mark_blocked(results);
-  return results;
+  call.finish(std::move(results), entry->kept.get());
 }
 
-std::string CompiledFunction::show(std::string_view stage, const Tensors& args) const {
+std::string flat::CompiledFunction::show(std::string_view stage, CompiledCall& call) const {
   std::vector<Binding> sizes;
-  return state_->entry(args, sizes)->compiled->show(stage);
+  return state_->entry(call, sizes)->compiled->show(stage);
 }
 
-std::string CompiledFunction::explain(const Tensors& args) const {
+std::string flat::CompiledFunction::explain(CompiledCall& call) const {
   std::vector<Binding> sizes;
-  Explanation made = state_->entry(args, sizes)->compiled->explain(sizes);
+  Explanation made = state_->entry(call, sizes)->compiled->explain(sizes);
   add_traces(made, state_->table.log());
   return to_text(made);
 }
 
-CallStats CompiledFunction::stats() const { return state_->table.stats(); }
+CallStats flat::CompiledFunction::stats() const { return state_->table.stats(); }
 
-std::vector<std::string> CompiledFunction::why_recompiled() const {
+std::vector<std::string> flat::CompiledFunction::why_recompiled() const {
   return state_->table.why_recompiled();
-}
-
-CompiledFunction compile(Function f, CompileSettings settings) {
-  return {std::move(f), std::move(settings)};
-}
-
-CompiledFunction compile(Function f, int optimization_level) {
-  return {std::move(f), {.optimization_level = optimization_level}};
 }
 
 }  // namespace tn

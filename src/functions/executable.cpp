@@ -251,16 +251,40 @@ std::string Executable::to_text() const {
                        s.target, s.origin);
 }
 
-Executable compile_ahead_sized(SizedFunction f, std::vector<InputInfo> inputs,
-                               AheadSettings settings) {
+Executable flat::compile_ahead_sized(const SizedFunction& f, std::vector<InputInfo> inputs,
+                                     AheadSettings settings) {
   return Executable(std::make_shared<Executable::State>(program_of(f, inputs, settings)));
 }
 
-Executable compile_ahead(Function f, std::vector<InputInfo> inputs, AheadSettings settings) {
+Executable flat::compile_ahead(const Function& f, std::vector<InputInfo> inputs,
+                               AheadSettings settings) {
   if (std::ranges::any_of(inputs, &InputInfo::is_size))
     fail("compile_ahead: inputs that are sizes need compile_ahead_sized");
   return compile_ahead_sized([&f](const Tensors& args, const std::vector<Dim>&) { return f(args); },
                              std::move(inputs), std::move(settings));
+}
+
+void typed::check_counts(const Executable& executable, int64_t inputs, int64_t outputs) {
+  auto check = [&](std::string_view what, size_t has, int64_t wanted) {
+    if (wanted >= 0 && has != static_cast<size_t>(wanted))
+      fail(Fault::type, "load: {} has {} {}, and the signature {}", executable.name(), has, what,
+           wanted);
+  };
+  check("inputs", executable.inputs().size(), inputs);
+  check("outputs", executable.outputs().size(), outputs);
+}
+
+void typed::InputNames::tensor(const tree::Slot& slot) {
+  constexpr std::string_view kWord = "argument ";
+  all.push_back("arg" + slot.path.accessed().substr(kWord.size()));
+}
+
+void typed::name_inputs(std::vector<InputInfo>& inputs, const std::vector<std::string>& names) {
+  if (inputs.size() != names.size())
+    fail("compile_ahead: {} inputs are described, and the function takes {} tensors", inputs.size(),
+         names.size());
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (inputs[i].name.empty()) inputs[i].name = names[i];
 }
 
 void Executable::save(const std::string& path, const SaveSettings& settings) const {

@@ -2,7 +2,7 @@
 // Traced: what a function of tensors records when it runs on parameters.
 #include "ir/graph.h"
 #include "ir/sizes.h"
-#include "tenon/transforms.h"
+#include "tenon/flat.h"
 
 namespace tn {
 

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "tenon/amp.h"
-#include "tenon/transforms.h"
+#include "tenon/flat.h"
 
 namespace tn::model {
 namespace {
@@ -105,8 +105,8 @@ Tensors Functions::gradients(const Tensors& given, const Tensors& cotangents) co
   auto argument = [&](size_t i) { return format("'{}'", given_[i].name); };
   auto result = [&](size_t i) { return format("'{}'", outputs_[i]); };
   Function f = [&](const Tensors& args) { return forward(args); };
-  if (segments_ > 0) f = checkpoint(f, segments_);
-  Pullback pullback(f, given, trainable_, {"evaluate", argument, result});
+  if (segments_ > 0) f = flat::checkpoint(f, segments_);
+  flat::Pullback pullback(f, given, trainable_, {"evaluate", argument, result});
   Tensors all = cotangents;
   all.resize(pullback.outputs().size());
   Tensors made = pullback.outputs();

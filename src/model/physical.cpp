@@ -13,10 +13,10 @@ struct PhysicalModel::State {
   Functions functions;
   CompileSettings settings;
   bool inference;
-  CompiledFunction forward;
+  CompiledFunction<Function> forward;
   /// By outputs whose gradients are given.
   mutable std::mutex mutex = {};
-  mutable std::map<std::vector<bool>, CompiledFunction> backward = {};
+  mutable std::map<std::vector<bool>, CompiledFunction<Function>> backward = {};
 
   State(Functions made, CompileSettings said, bool inference)
       : functions(std::move(made)),
@@ -27,7 +27,7 @@ struct PhysicalModel::State {
   const std::string& name() const { return functions.model().flat.name; }
 
   Tensors gather(const Values& params, const Values& data, const Values& state) const;
-  CompiledFunction gradients(const std::vector<bool>& has) const;
+  CompiledFunction<Function> gradients(const std::vector<bool>& has) const;
 };
 
 namespace {
@@ -118,11 +118,11 @@ Tensors PhysicalModel::State::gather(const Values& params, const Values& data,
   return values;
 }
 
-CompiledFunction PhysicalModel::State::gradients(const std::vector<bool>& has) const {
+CompiledFunction<Function> PhysicalModel::State::gradients(const std::vector<bool>& has) const {
   std::lock_guard lock(mutex);
   auto known = backward.find(has);
   if (known != backward.end()) return known->second;
-  auto f = [this, has](const Tensors& args) {
+  Function f = [this, has](const Tensors& args) {
     auto next = args.begin() + std::ssize(functions.given());
     Tensors cotangents;
     for (bool given : has) cotangents.push_back(given ? *next++ : Tensor());
@@ -219,7 +219,7 @@ void PhysicalModel::save(const std::string& path) const {
     made.resize(names.size());
     return made;
   };
-  compile_ahead(f, inputs, settings).save(path);
+  flat::compile_ahead(f, inputs, settings).save(path);
 }
 
 PhysicalModel compile(const Model& model, const PhysicalSettings& settings) {

@@ -8,20 +8,6 @@
 
 namespace tn::nn {
 
-std::string Path::dotted() const {
-  std::string before = outer ? outer->dotted() : "";
-  if (name.empty() && number < 0) return before;
-  if (!before.empty()) before += '.';
-  return before + (number < 0 ? std::string(name) : std::to_string(number));
-}
-
-std::string Path::accessed() const {
-  std::string before = outer ? outer->accessed() : "";
-  if (number >= 0) return format("{}[{}]", before, number);
-  if (!before.empty() && !name.empty()) before += '.';
-  return before + std::string(name);
-}
-
 namespace {
 
 template <class F>

@@ -61,8 +61,8 @@ ValueAndGrad<Tensors> value_and_grad_in(const Visit& model, const std::function<
   };
   auto of_parameters = [&](const Tensors& given) { return put(model, named(given)), f(); };
   auto name_of = [&](size_t i) { return names[i]; };
-  auto derivatives_of = tn::value_and_grad(of_parameters, argnums, {"value_and_grad", name_of});
-  Derivatives made =
+  auto derivatives_of = flat::value_and_grad(of_parameters, argnums, {"value_and_grad", name_of});
+  flat::Derivatives made =
       restored([&] { return derivatives_of(parameters); }, [&] { put(model, before); });
   return {std::move(made.values), named(made.derivatives)};
 }
@@ -70,8 +70,7 @@ ValueAndGrad<Tensors> value_and_grad_in(const Visit& model, const std::function<
 struct StateCalls::Impl {
   Visit state;
   std::function<std::function<void()>()> keep;
-  CompileSettings settings;
-  std::map<std::vector<uint64_t>, CompiledFunction> by_structure = {};
+  flat::CompiledFunction compiled;
   std::vector<bool> present = {};  // of the call under way: which tensors there are
 
   /// The tensors there are, in the order of the arguments.
@@ -86,39 +85,62 @@ struct StateCalls::Impl {
   void assign(It values) {
     for (Tensor* slot : slots()) *slot = *values++;
   }
-
-  /// The random key, the state, then the arguments.
-  CompiledFunction& prepare(const Function& f, const Tensors& args, Tensors& all);
-  Tensors traced(const Function& f, const Tensors& all);
-  Tensors call(const Function& f, const Tensors& args);
+  Tensors traced(flat::CompiledCall& call, const Tensors& all);
 };
 
-CompiledFunction& StateCalls::Impl::prepare(const Function& f, const Tensors& args, Tensors& all) {
-  Contents contents(state);
-  present.clear();
-  all = {random::state()};
-  for (Tensor* slot : contents.tensors) {
-    present.push_back(bool(*slot));
-    if (*slot) all.push_back(*slot);
-  }
-  CompileSettings with_state = settings;
-  with_state.donated = static_cast<int>(all.size());
-  all.insert(all.end(), args.begin(), args.end());
-  contents.structure.push_back(args.size());
-  auto found = by_structure.find(contents.structure);
-  if (found != by_structure.end()) return found->second;
-  auto function = [this, f](const Tensors& given) { return traced(f, given); };
-  return by_structure.try_emplace(contents.structure, function, with_state).first->second;
-}
+namespace {
 
-/// Runs `f` on state from `all`. What comes out is returned, and the state is as before.
-Tensors StateCalls::Impl::traced(const Function& f, const Tensors& all) {
+/// A call with the random key and the state in front of its arguments.
+template <class Impl>
+struct StateCall final : flat::CompiledCall {
+  Impl& impl;
+  flat::CompiledCall& inner;
+
+  StateCall(Impl& owner, flat::CompiledCall& call)
+      : CompiledCall(call.place), impl(owner), inner(call) {
+    Contents contents(impl.state);
+    impl.present.clear();
+    in.tensors = {random::state()};
+    for (Tensor* slot : contents.tensors) {
+      impl.present.push_back(bool(*slot));
+      if (*slot) in.tensors.push_back(*slot);
+    }
+    donated = in.tensors.size();
+    const Tensors& args = inner.in.tensors;
+    in.tensors.insert(in.tensors.end(), args.begin(), args.end());
+    for (uint64_t word : contents.structure) in.structure.push_back(word);
+    for (uint64_t word : inner.in.structure) in.structure.push_back(word);
+  }
+
+  Tensors trace(const Tensors& params) override { return impl.traced(inner, params); }
+  std::shared_ptr<const void> kept() override { return inner.kept(); }
+  void finish(Tensors&& results, const void* kept) override {
+    random::set_state(results[0]);
+    impl.assign(results.begin() + 1);
+    results.erase(results.begin(), results.begin() + static_cast<ptrdiff_t>(donated));
+    inner.finish(std::move(results), kept);
+  }
+  void visit_arguments(tree::Visitor& visitor) override { inner.visit_arguments(visitor); }
+  std::string name(size_t tensor) override {
+    if (tensor == 0) return "the random state";
+    return tensor < donated ? format("state {}", tensor - 1) : inner.name(tensor - donated);
+  }
+  std::string setting_name(size_t word) override {
+    size_t of_state = in.structure.size() - inner.in.structure.size();
+    return word < of_state ? "a setting of the state" : inner.setting_name(word - of_state);
+  }
+};
+
+}  // namespace
+
+/// Runs `call` on state from `all`. What comes out is returned, and the state is as before.
+Tensors StateCalls::Impl::traced(flat::CompiledCall& call, const Tensors& all) {
   auto run = [&] {
     random::set_state(all[0]);
     assign(all.begin() + 1);
     auto first = all.begin() + 1 + std::ranges::count(present, true);
     std::vector<uint64_t> before = Contents(state).structure;
-    Tensors results = f(Tensors(first, all.end()));
+    Tensors results = call.trace(Tensors(first, all.end()));
     Contents after(state);
     if (after.structure != before) throw StateChanged();
     Tensors out{random::state()};
@@ -133,52 +155,46 @@ Tensors StateCalls::Impl::traced(const Function& f, const Tensors& all) {
   });
 }
 
-Tensors StateCalls::Impl::call(const Function& f, const Tensors& args) {
-  Tensors all, results;
-  CompiledFunction& compiled = prepare(f, args, all);
-  for (Tensor* slot : slots()) *slot = {};  // a donated buffer has no other holder
-  try {
-    results = compiled(std::move(all));
-  } catch (const StateChanged&) {
-    assign(all.begin() + 1);
-    return f(args);
-  } catch (...) {
-    assign(all.begin() + 1);
-    throw;
-  }
-  random::set_state(results[0]);
-  assign(results.begin() + 1);
-  results.erase(results.begin(), results.begin() + 1 + std::ranges::count(present, true));
-  return results;
-}
-
 StateCalls::StateCalls(Visit state, std::function<std::function<void()>()> keep,
                        CompileSettings settings)
-    : impl_(new Impl{std::move(state), std::move(keep), std::move(settings)}) {}
+    : impl_(new Impl{std::move(state), std::move(keep), flat::CompiledFunction(settings)}) {}
 
-Tensors StateCalls::operator()(const Function& f, const Tensors& args) const {
-  return impl_->call(f, args);
-}
-
-std::string StateCalls::show(std::string_view stage, const Function& f, const Tensors& args) const {
-  Tensors all;
-  CompiledFunction& compiled = impl_->prepare(f, args, all);
+void StateCalls::operator()(flat::CompiledCall& call) const {
+  StateCall with_state(*impl_, call);
+  for (Tensor* slot : impl_->slots()) *slot = {};  // a donated buffer has no other holder
   try {
-    return compiled.show(stage, all);
+    impl_->compiled(with_state);
   } catch (const StateChanged&) {
-    fail(Hint{"call it once before"}, "show: the function makes new state, and is not compiled");
+    impl_->assign(with_state.in.tensors.begin() + 1);
+    Tensors results = call.trace(call.in.tensors);
+    call.finish(std::move(results), call.kept().get());
+  } catch (...) {
+    impl_->assign(with_state.in.tensors.begin() + 1);
+    throw;
   }
 }
 
-CallStats StateCalls::stats() const {
-  CallStats sum;
-  for (const auto& [structure, compiled] : impl_->by_structure) {
-    CallStats one = compiled.stats();
-    sum.traces += one.traces, sum.hits += one.hits, sum.replans += one.replans;
-    sum.graph_compiles += one.graph_compiles, sum.kernel_compiles += one.kernel_compiles;
-    for (const auto& [reason, count] : one.traces_by_reason) sum.traces_by_reason[reason] += count;
+/// What `use` makes of a call that does not run.
+template <class F>
+static std::string inspected(std::string_view name, const F& use) {
+  try {
+    return use();
+  } catch (const StateChanged&) {
+    fail(Hint{"call it once before"}, "{}: the function makes new state, and is not compiled",
+         name);
   }
-  return sum;
 }
+
+std::string StateCalls::show(std::string_view stage, flat::CompiledCall& call) const {
+  StateCall with_state(*impl_, call);
+  return inspected("show", [&] { return impl_->compiled.show(stage, with_state); });
+}
+
+std::string StateCalls::explain(flat::CompiledCall& call) const {
+  StateCall with_state(*impl_, call);
+  return inspected("explain", [&] { return impl_->compiled.explain(with_state); });
+}
+
+CallStats StateCalls::stats() const { return impl_->compiled.stats(); }
 
 }  // namespace tn::nn

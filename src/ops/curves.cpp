@@ -7,7 +7,7 @@
 #include "ops/matrices.h"
 #include "ops/op_decls.h"
 #include "ops/shapes.h"
-#include "tenon/control_flow.h"
+#include "tenon/flat.h"
 #include "tenon/operators.h"
 
 namespace tn::ops {
@@ -196,8 +196,8 @@ Tensors polyval_body(const NoAttrs&, const Tensors& in) {
   if (p.rank() != 1) fail("polyval: coefficients have one axis: {}", *type_of(p));
   Tensor y = filled(0, x.dtype(), x.shape());
   if (!p.shape()[0].is_const() || p.shape()[0].raw > kUnrolled)
-    return tn::scan(
-               [&](const Tensors& carry, const Tensors& c) -> ScanResult {
+    return flat::scan(
+               [&](const Tensors& carry, const Tensors& c) -> flat::ScanResult {
                  return {{carry[0] * x + c[0]}, {}};
                },
                {y}, {p})

@@ -1,7 +1,7 @@
 // Common divisors and multiples.
 #include "ops/families.h"
 #include "ops/op_decls.h"
-#include "tenon/control_flow.h"
+#include "tenon/flat.h"
 #include "tenon/operators.h"
 
 namespace tn::ops {
@@ -23,7 +23,7 @@ Tensor common_divisor(const Tensors& both) {
     Tensor done = at[1] == 0;
     return {tn::where(done, at[0], at[1]), tn::where(done, at[1], tn::remainder(at[0], at[1]))};
   };
-  return tn::abs(tn::while_loop(go_on, step, both)[0]);
+  return tn::abs(flat::while_loop(go_on, step, both)[0]);
 }
 
 }  // namespace

@@ -91,8 +91,9 @@ void set_grad(const Tensor& x, const Tensor& gradient) {
     fail(Hint{"require_grad(x) first"}, "grad: the tensor is one of several results of an op");
   if ((gradient || grad(x)) && is_older_than_trace(*x.node()))
     fail_outside(x, "a gradient is set of a tensor");
-  exchange_gradient(*x.node(),
-                    gradient ? fitting(gradient, x, "gradient", {"grad"}, "the tensor") : gradient);
+  exchange_gradient(*x.node(), gradient
+                                   ? flat::fitting(gradient, x, "gradient", {"grad"}, "the tensor")
+                                   : gradient);
 }
 
 Tensor as_variable(const Tensor& value, Tensor gradient, bool kept) {
@@ -127,7 +128,7 @@ void rebind(Tensor& variable, Tensor value) {
 namespace {
 
 Tensor cotangent_of(const Tensor& loss, const Tensor& given) {
-  if (given) return fitting(given, loss, "gradient", {"backward"}, "the loss");
+  if (given) return flat::fitting(given, loss, "gradient", {"backward"}, "the loss");
   if (!is_float(loss.dtype()))
     fail(Fault::type, Hint{"take a real number of it, such as abs"},
          "backward: the loss must be a real floating number, not {}", *type_of(loss));
@@ -235,5 +236,7 @@ void backward(const Tensor& loss, const Tensor& cotangent, bool retain_graph) {
   if (Trace* trace = Trace::tracing())
     trace->leaves.insert(trace->leaves.end(), back.leaves.begin(), back.leaves.end());
 }
+
+void Tensor::backward() const { tn::backward(*this); }
 
 }  // namespace tn

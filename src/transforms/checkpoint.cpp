@@ -4,11 +4,11 @@
 #include "ir/interned.h"
 #include "ir/trace.h"
 #include "ops/call.h"
-#include "tenon/transforms.h"
+#include "tenon/flat.h"
 #include "transforms/tape.h"
 #include "transforms/variants.h"
 
-namespace tn {
+namespace tn::flat {
 
 // The function is run once, on copies of the arguments and with values known, and what it recorded
 // becomes a graph: a call of it keeps its operands only, and its derivative runs the graph again.
@@ -37,4 +37,4 @@ Function checkpoint(Function f, int segments) {
   };
 }
 
-}  // namespace tn
+}  // namespace tn::flat

@@ -22,6 +22,7 @@ namespace tn {
 
 namespace {
 
+using flat::CustomRules;
 using ops::part;
 using ops::operator+;
 
@@ -109,7 +110,7 @@ Tensors map_rule(const Function& rule, const Tensors& args, const Mask& batched)
     out_has = mask_of(out);
     return chosen(out, out_has);
   };
-  Tensors made = vmap(on_dense, axes)(given);
+  Tensors made = flat::vmap(on_dense, axes)(given);
   return spread(made, out_has);
 }
 
@@ -225,7 +226,7 @@ Tensors emit_custom(std::shared_ptr<const CustomRules> rules, size_t args, Graph
                         in + Tensors{keep_rules(std::move(rules), args)});
 }
 
-Function custom_function(Function f, CustomRules given) {
+Function flat::custom_function(Function f, CustomRules given) {
   auto rules = std::make_shared<const CustomRules>(std::move(given));
   return [f = std::move(f), rules](const Tensors& args) -> Tensors {
     check_given(args, kName, "argument");

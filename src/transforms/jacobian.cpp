@@ -4,12 +4,12 @@
 //   jacfwd: column j is the derivative in the direction of basis vector j of the argument
 #include "base/error.h"
 #include "ir/dtype.h"
+#include "tenon/flat.h"
 #include "tenon/ops.h"
-#include "tenon/transforms.h"
 #include "transforms/derivative.h"
 #include "transforms/names.h"
 
-namespace tn {
+namespace tn::flat {
 
 namespace {
 
@@ -102,4 +102,4 @@ Function hessian(Function f, std::vector<int> argnums) {
   return jacfwd(grad(std::move(f), argnums), argnums, {"hessian"});
 }
 
-}  // namespace tn
+}  // namespace tn::flat

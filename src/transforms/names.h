@@ -2,9 +2,9 @@
 // What errors of transforms call an argument or a result, and the one for derivatives of another
 // type.
 #include "base/text.h"
-#include "tenon/transforms.h"
+#include "tenon/flat.h"
 
-namespace tn {
+namespace tn::flat {
 
 using NameOf = std::string (*)(const Names&, size_t);
 
@@ -19,4 +19,4 @@ inline std::string result_name(const Names& names, size_t i) {
 Tensor fitting(const Tensor& given, const Tensor& x, std::string_view what, const Names& names,
                const std::string& name);
 
-}  // namespace tn
+}  // namespace tn::flat

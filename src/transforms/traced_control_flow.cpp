@@ -12,11 +12,11 @@
 #include "ops/control_flow.h"
 #include "ops/op_decls.h"
 #include "ops/shapes.h"
-#include "tenon/control_flow.h"
+#include "tenon/flat.h"
 #include "tenon/ops.h"
 #include "transforms/tape.h"
 
-namespace tn {
+namespace tn::flat {
 
 namespace {
 
@@ -230,4 +230,4 @@ ScanResult scan(const ScanBody& body, const Tensors& carry, const Tensors& xs,
   return {part(out, 0, in.size()), part(out, in.size(), results - in.size())};
 }
 
-}  // namespace tn
+}  // namespace tn::flat

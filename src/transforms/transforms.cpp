@@ -1,17 +1,16 @@
-#include "tenon/transforms.h"
-
 #include <set>
 
 #include "base/error.h"
 #include "ir/sizes.h"
 #include "ir/trace.h"
 #include "ops/op_decls.h"
+#include "tenon/flat.h"
 #include "tenon/ops.h"
 #include "transforms/derivative.h"
 #include "transforms/names.h"
 #include "transforms/sweep.h"
 
-namespace tn {
+namespace tn::flat {
 
 struct Pullback::Record {
   Names names;
@@ -143,4 +142,4 @@ Function grad(Function f, std::vector<int> argnums) {
   };
 }
 
-}  // namespace tn
+}  // namespace tn::flat

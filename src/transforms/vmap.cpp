@@ -1,5 +1,3 @@
-#include "transforms/vmap.h"
-
 #include "base/error.h"
 #include "ir/interned.h"
 #include "ir/sizes.h"
@@ -10,7 +8,7 @@
 #include "transforms/names.h"
 #include "transforms/sweep.h"
 
-namespace tn {
+namespace tn::flat {
 
 namespace {
 
@@ -71,7 +69,7 @@ Tensor place_batch(const Batched& out, const Maybe<int>& axis, Dim size, const N
 }  // namespace
 
 Tensors call_mapped(const Function& f, const Tensors& args, const BatchAxes& in_axes,
-                    FunctionRef<BatchAxes()> out_axes, const Names& names) {
+                    const std::function<BatchAxes()>& out_axes, const Names& names) {
   check_given(args, names.transform, "argument");
   BatchArgs given = batch_args(args, in_axes, names);
   Tensors params, examples = args;
@@ -111,4 +109,4 @@ Function vmap(Function f, BatchAxes in_axes, BatchAxes out_axes) {
   };
 }
 
-}  // namespace tn
+}  // namespace tn::flat

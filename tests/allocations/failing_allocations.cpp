@@ -111,10 +111,10 @@ Tensors image_network(const Tensors& in) {
 }
 
 Tensors ordering(const Tensors& in) {
-  Tensor flat = reshape(in[0], {-1});
-  Tensors loop = while_loop([](const Tensors& c) { return Tensors{sum(abs(c[0])) < 50}; },
-                            [](const Tensors& c) { return Tensors{c[0] * 2 + 1}; }, {flat});
-  return {sort(flat), cumulative_sum(flat, Axis(0)), loop[0],
+  Tensor row = reshape(in[0], {-1});
+  Tensors loop = flat::while_loop([](const Tensors& c) { return Tensors{sum(abs(c[0])) < 50}; },
+                                  [](const Tensors& c) { return Tensors{c[0] * 2 + 1}; }, {row});
+  return {sort(row), cumulative_sum(row, Axis(0)), loop[0],
           take(in[0], array<int64_t>({1, 0}), Axis(0))};
 }
 
@@ -156,7 +156,7 @@ std::vector<Scenario> scenarios(const std::string& folder) {
       {"differentiate", false, false, forget,
        [=] {
          auto loss = [](const Tensors& in) { return Tensors{sum(square(network(in)[0]))}; };
-         Tensors all = grad(loss, {0})(x());
+         Tensors all = grad(loss)(x());
          Tensors mapped = vmap([](const Tensors& in) { return Tensors{exp(in[0])}; })(x());
          all.push_back(mapped[0]);
          return bytes_of(all);

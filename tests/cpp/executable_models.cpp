@@ -36,7 +36,7 @@ static Model attention() {
     };
     Tensor x = layer_norm(in[0]), qkv = matmul(x, w);
     auto part = [&](int i) {
-      return heads(index(qkv, {Index::ellipsis(), Index::slice(i * 16, i * 16 + 16)}));
+      return heads(index(qkv, {Index(ellipsis), Index::slice(i * 16, i * 16 + 16)}));
     };
     Tensor y = scaled_dot_product_attention(part(0), part(1), part(2));
     y = reshape(permute_dims(y, Perm{0, 2, 1, 3}), {s[0], s[1], 16});
@@ -57,14 +57,15 @@ static Model conv_net() {
 
 static Model control_flow() {
   auto f = [](const Tensors& x) {
-    Tensor positive = cond(
+    Tensor positive = flat::cond(
         sum(x[0]) > 0, [](const Tensors& in) { return Tensors{sqrt(abs(in[0]))}; },
         [](const Tensors& in) { return Tensors{in[0] * 3}; }, {x[0]})[0];
-    Tensors doubled = while_loop([](const Tensors& c) { return Tensors{sum(abs(c[0])) < 500}; },
-                                 [](const Tensors& c) { return Tensors{c[0] * 2 + 1}; }, {x[0]});
-    ScanResult steps = scan(
+    Tensors doubled =
+        flat::while_loop([](const Tensors& c) { return Tensors{sum(abs(c[0])) < 500}; },
+                         [](const Tensors& c) { return Tensors{c[0] * 2 + 1}; }, {x[0]});
+    flat::ScanResult steps = flat::scan(
         [](const Tensors& carry, const Tensors& row) {
-          return ScanResult{{carry[0] * 0.5f + row[0]}, {carry[0]}};
+          return flat::ScanResult{{carry[0] * 0.5f + row[0]}, {carry[0]}};
         },
         {zeros({6})}, {x[0]});
     return Tensors{positive, doubled[0], steps.carry[0], steps.ys[0]};

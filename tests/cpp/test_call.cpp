@@ -24,7 +24,7 @@ Function chain(Function f, int length) {
 }
 
 Function second(Function f) {
-  return grad([f](const Tensors& at) { return total(grad(f)(at)); });
+  return flat::grad([f](const Tensors& at) { return total(flat::grad(f)(at)); });
 }
 
 }  // namespace
@@ -45,9 +45,9 @@ TEST_CASE("checkpoint gives the same bits, nested too, and works to second order
   Tensor x = array({0.1f, 0.7f, -1.3f});
   Function plain = chain(wave, 3);
   std::vector<float> expected = second(plain)({x})[0].to_vector<float>();
-  for (const Function& f :
-       {chain(checkpoint(wave), 3), checkpoint(plain), checkpoint(chain(checkpoint(wave), 3))}) {
-    CHECK(bytes_of(grad(f)({x})) == bytes_of(grad(plain)({x})));
+  for (const Function& f : {chain(flat::checkpoint(wave), 3), flat::checkpoint(plain),
+                            flat::checkpoint(chain(flat::checkpoint(wave), 3))}) {
+    CHECK(bytes_of(flat::grad(f)({x})) == bytes_of(flat::grad(plain)({x})));
     std::vector<float> found = second(f)({x})[0].to_vector<float>();
     for (size_t i = 0; i < 3; ++i)  // sums of cotangents are added in another order
       CHECK(found[i] == doctest::Approx(expected[i]).epsilon(1e-5));
@@ -57,16 +57,17 @@ TEST_CASE("checkpoint gives the same bits, nested too, and works to second order
 TEST_CASE("gradients flow to what a checkpointed function closes over") {
   Tensor x = array({1.f, 2.f});
   Function f = [&](const Tensors& w) {
-    return total(checkpoint([&](const Tensors& in) { return Tensors{in[0] * w[0] * w[0]}; })({x}));
+    return total(
+        flat::checkpoint([&](const Tensors& in) { return Tensors{in[0] * w[0] * w[0]}; })({x}));
   };
-  CHECK(grad(f)({array({3.f, 4.f})})[0].to_vector<float>() == std::vector<float>{6, 16});
+  CHECK(flat::grad(f)({array({3.f, 4.f})})[0].to_vector<float>() == std::vector<float>{6, 16});
 }
 
 TEST_CASE("values are known inside a checkpointed function") {
-  Function f = checkpoint(
+  Function f = flat::checkpoint(
       [](const Tensors& x) { return Tensors{x[0].item<float>() > 0 ? x[0] * 2.f : x[0] * 3.f}; });
-  CHECK(grad(f)({Tensor(1.f)})[0].item<float>() == 2);
-  CHECK(grad(f)({Tensor(-1.f)})[0].item<float>() == 3);
+  CHECK(flat::grad(f)({Tensor(1.f)})[0].item<float>() == 2);
+  CHECK(flat::grad(f)({Tensor(-1.f)})[0].item<float>() == 3);
 }
 
 TEST_CASE("a derivative through checkpoints needs less memory") {
@@ -74,7 +75,7 @@ TEST_CASE("a derivative through checkpoints needs less memory") {
     Tensor x = random_tensor(intern(DType::f32, {1 << 16}), 1);
     reset_peak_memory();
     size_t before = active_memory();
-    grad(f)({x})[0].eval();
+    flat::grad(f)({x})[0].eval();
     return peak_memory() - before;
   };
   Function segment = [](const Tensors& x) {
@@ -82,23 +83,24 @@ TEST_CASE("a derivative through checkpoints needs less memory") {
     for (int i = 0; i < 8; ++i) y = sin(y) * x[0];
     return Tensors{y};
   };
-  size_t plain = peak_of(chain(segment, 8)), less = peak_of(chain(checkpoint(segment), 8));
+  size_t plain = peak_of(chain(segment, 8)), less = peak_of(chain(flat::checkpoint(segment), 8));
   CHECK(less * 2 < plain);
 }
 
 TEST_CASE("vmap and jvp of a checkpointed function") {
   Tensor x = array<float>({1, 2, 3, 4}, {2, 2});
-  Function f = chain(checkpoint(wave), 2), plain = chain(wave, 2);
-  CHECK(bytes_of(vmap(f)({x})) == bytes_of(vmap(plain)({x})));
-  CHECK(bytes_of(vmap(grad(f))({x})) == bytes_of(vmap(grad(plain))({x})));
-  CHECK(bytes_of(jvp(f, {x}, {x}).derivatives) == bytes_of(jvp(plain, {x}, {x}).derivatives));
+  Function f = chain(flat::checkpoint(wave), 2), plain = chain(wave, 2);
+  CHECK(bytes_of(flat::vmap(f)({x})) == bytes_of(flat::vmap(plain)({x})));
+  CHECK(bytes_of(flat::vmap(flat::grad(f))({x})) == bytes_of(flat::vmap(flat::grad(plain))({x})));
+  CHECK(bytes_of(flat::jvp(f, {x}, {x}).derivatives) ==
+        bytes_of(flat::jvp(plain, {x}, {x}).derivatives));
 }
 
 namespace {
 
 /// x * x with a derivative of its own, three times too large.
-CustomRules tripled() {
-  CustomRules rules;
+flat::CustomRules tripled() {
+  flat::CustomRules rules;
   rules.vjp = [](const Tensors& x, const Tensors& ct, const Tensors&) {
     return Tensors{ct[0] * x[0] * 6.f};
   };
@@ -109,78 +111,79 @@ Tensors squared(const Tensors& x) { return {x[0] * x[0]}; }
 }  // namespace
 
 TEST_CASE("a custom function has its own derivative, of any order and on a batch") {
-  Function f = custom_function(squared, tripled());
+  Function f = flat::custom_function(squared, tripled());
   CHECK(f({Tensor(3.f)})[0].item<float>() == 9);
-  CHECK(grad(f)({Tensor(3.f)})[0].item<float>() == 18);
-  CHECK(grad(grad(f))({Tensor(3.f)})[0].item<float>() == 6);
+  CHECK(flat::grad(f)({Tensor(3.f)})[0].item<float>() == 18);
+  CHECK(flat::grad(flat::grad(f))({Tensor(3.f)})[0].item<float>() == 6);
   Tensor x = array({1.f, 2.f});
-  CHECK(vmap(grad(f))({x})[0].to_vector<float>() == std::vector<float>{6, 12});
-  Function mapped = [f](const Tensors& in) { return total(vmap(f)(in)); };
-  CHECK(grad(mapped)({x})[0].to_vector<float>() == std::vector<float>{6, 12});
-  CHECK(grad(checkpoint(f))({Tensor(3.f)})[0].item<float>() == 18);
+  CHECK(flat::vmap(flat::grad(f))({x})[0].to_vector<float>() == std::vector<float>{6, 12});
+  Function mapped = [f](const Tensors& in) { return total(flat::vmap(f)(in)); };
+  CHECK(flat::grad(mapped)({x})[0].to_vector<float>() == std::vector<float>{6, 12});
+  CHECK(flat::grad(flat::checkpoint(f))({Tensor(3.f)})[0].item<float>() == 18);
   Function in_loop = [f](const Tensors& in) {
-    return scan(
-               [f](const Tensors& c, const Tensors&) -> ScanResult {
+    return flat::scan(
+               [f](const Tensors& c, const Tensors&) -> flat::ScanResult {
                  return {f(c), {}};
                },
                in, {}, 2)
         .carry;
   };
-  CHECK(grad(in_loop)({Tensor(2.f)})[0].item<float>() == 6 * 4 * 6 * 2);
+  CHECK(flat::grad(in_loop)({Tensor(2.f)})[0].item<float>() == 6 * 4 * 6 * 2);
 }
 
 TEST_CASE("a custom function without vjp uses its jvp backwards, then itself") {
-  CustomRules rules;
+  flat::CustomRules rules;
   rules.jvp = [](const Tensors& x, const Tensors& t) { return Tensors{t[0] * x[0] * 6.f}; };
-  Function f = custom_function(squared, rules);
-  CHECK(grad(f)({Tensor(3.f)})[0].item<float>() == 18);
-  CHECK(jvp(f, {Tensor(3.f)}, {Tensor(1.f)}).derivatives[0].item<float>() == 18);
-  CHECK(vmap(grad(f))({array({1.f, 2.f})})[0].to_vector<float>() == std::vector<float>{6, 12});
-  CHECK(grad(custom_function(squared, {}))({Tensor(3.f)})[0].item<float>() == 6);
-  CHECK(jvp(custom_function(squared, {}), {Tensor(3.f)}, {Tensor(1.f)})
+  Function f = flat::custom_function(squared, rules);
+  CHECK(flat::grad(f)({Tensor(3.f)})[0].item<float>() == 18);
+  CHECK(flat::jvp(f, {Tensor(3.f)}, {Tensor(1.f)}).derivatives[0].item<float>() == 18);
+  CHECK(flat::vmap(flat::grad(f))({array({1.f, 2.f})})[0].to_vector<float>() ==
+        std::vector<float>{6, 12});
+  CHECK(flat::grad(flat::custom_function(squared, {}))({Tensor(3.f)})[0].item<float>() == 6);
+  CHECK(flat::jvp(flat::custom_function(squared, {}), {Tensor(3.f)}, {Tensor(1.f)})
             .derivatives[0]
             .item<float>() == 6);
 }
 
 TEST_CASE("a vmap rule is used on batches") {
-  CustomRules rules;
+  flat::CustomRules rules;
   rules.vmap = [](const Tensors& x, const std::vector<bool>&, int64_t) {
     return std::pair(Tensors{x[0] * 100.f}, std::vector<bool>{true});
   };
   Tensor x = array({1.f, 2.f});
-  CHECK(vmap(custom_function(squared, rules))({x})[0].to_vector<float>() ==
+  CHECK(flat::vmap(flat::custom_function(squared, rules))({x})[0].to_vector<float>() ==
         std::vector<float>{100, 200});
 }
 
 TEST_CASE("what custom functions refuse") {
   Tensor one = Tensor(1.f);
-  Function f = custom_function(squared, tripled());
-  CHECK(contains(error_in([&] { jvp(f, {one}, {one}); }), "only vjp is given"));
-  CustomRules rules;
+  Function f = flat::custom_function(squared, tripled());
+  CHECK(contains(error_in([&] { flat::jvp(f, {one}, {one}); }), "only vjp is given"));
+  flat::CustomRules rules;
   rules.vjp = [](const Tensors&, const Tensors&, const Tensors&) { return Tensors(2); };
-  CHECK(contains(error_in([&] { grad(custom_function(squared, rules))({one}); }),
+  CHECK(contains(error_in([&] { flat::grad(flat::custom_function(squared, rules))({one}); }),
                  "vjp returns 2 cotangents for 1 arguments"));
   rules.vjp = [](const Tensors&, const Tensors&, const Tensors&) {
     return Tensors{array({1.f, 2.f})};
   };
-  CHECK(contains(error_in([&] { grad(custom_function(squared, rules))({one}); }),
+  CHECK(contains(error_in([&] { flat::grad(flat::custom_function(squared, rules))({one}); }),
                  "vjp returns f32[2] as the cotangent of argument 0, which is f32[]"));
   Function closing = [](const Tensors& w) {
     Function product = [w](const Tensors& x) { return Tensors{x[0] * w[0]}; };
-    return custom_function(product, tripled())({w[0]});
+    return flat::custom_function(product, tripled())({w[0]});
   };
-  CHECK(contains(error_in([&] { grad(closing)({one}); }),
+  CHECK(contains(error_in([&] { flat::grad(closing)({one}); }),
                  "of f32[], which the function closes over"));
 }
 
 TEST_CASE("the rules of a custom function do not outlive it") {
   auto token = std::make_shared<int>(0);
   {
-    CustomRules rules = tripled();
+    flat::CustomRules rules = tripled();
     rules.vjp = [token, inner = rules.vjp](const Tensors& x, const Tensors& ct, const Tensors& o) {
       return inner(x, ct, o);
     };
-    CHECK(grad(custom_function(squared, rules))({Tensor(1.f)})[0].item<float>() == 6);
+    CHECK(flat::grad(flat::custom_function(squared, rules))({Tensor(1.f)})[0].item<float>() == 6);
   }
   CHECK(token.use_count() == 1);
 }

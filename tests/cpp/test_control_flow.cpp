@@ -13,22 +13,23 @@ using Floats = std::vector<float>;
 namespace {
 
 /// One step of a small recurrence, with a weight it closes over.
-ScanBody recurrence(const Tensor& w) {
-  return [w](const Tensors& c, const Tensors& x) -> ScanResult {
+flat::ScanBody recurrence(const Tensor& w) {
+  return [w](const Tensors& c, const Tensors& x) -> flat::ScanResult {
     Tensor next = sin(c[0] * w + x[0]);
     return {{next}, {next * x[0]}};
   };
 }
 
 /// The same steps written out: the carry, and the first y of every step.
-ScanResult unrolled(const ScanBody& body, Tensors carry, const Tensors& xs, bool reverse) {
+flat::ScanResult unrolled(const flat::ScanBody& body, Tensors carry, const Tensors& xs,
+                          bool reverse) {
   int64_t length = xs[0].dim(0);
   Tensors ys(static_cast<size_t>(length));
   for (int64_t i = 0; i < length; ++i) {
     int64_t at = reverse ? length - 1 - i : i;
     Tensors slices;
     for (const Tensor& x : xs) slices.push_back(index(x, {at}));
-    ScanResult step = body(carry, slices);
+    flat::ScanResult step = body(carry, slices);
     carry = step.carry, ys[static_cast<size_t>(at)] = step.ys[0];
   }
   return {carry, ys};
@@ -47,8 +48,8 @@ const Tensor kXs = array<float>({0.1f, 0.2f, -0.4f, 0.5f, 0.7f, -0.6f}, {3, 2});
 /// From (carry, xs, weight) to one number that depends on all results.
 Function loss(bool as_loop, bool reverse = false) {
   return [=](const Tensors& in) {
-    ScanResult r = as_loop ? scan(recurrence(in[2]), {in[0]}, {in[1]}, {}, reverse)
-                           : unrolled(recurrence(in[2]), {in[0]}, {in[1]}, reverse);
+    flat::ScanResult r = as_loop ? flat::scan(recurrence(in[2]), {in[0]}, {in[1]}, {}, reverse)
+                                 : unrolled(recurrence(in[2]), {in[0]}, {in[1]}, reverse);
     return Tensors{sum(r.carry[0] * r.carry[0]) + total(r.ys)};
   };
 }
@@ -66,31 +67,31 @@ void check_close(const Tensors& a, const Tensors& b) {
 
 TEST_CASE("scan has the bits of the loop written out") {
   for (bool reverse : {false, true}) {
-    ScanResult a = scan(recurrence(kWeight), {kStart}, {kXs}, {}, reverse);
-    ScanResult b = unrolled(recurrence(kWeight), {kStart}, {kXs}, reverse);
+    flat::ScanResult a = flat::scan(recurrence(kWeight), {kStart}, {kXs}, {}, reverse);
+    flat::ScanResult b = unrolled(recurrence(kWeight), {kStart}, {kXs}, reverse);
     CHECK(bytes_of(a.carry) == bytes_of(b.carry));
     CHECK(bytes_of(a.ys) == bytes_of(Tensors{stack(b.ys)}));
   }
 }
 
 TEST_CASE("scan of no steps, and without xs") {
-  ScanResult none = scan(recurrence(kWeight), {kStart}, {zeros({0, 2})});
+  flat::ScanResult none = flat::scan(recurrence(kWeight), {kStart}, {zeros({0, 2})});
   CHECK(none.carry[0].to_vector<float>() == kStart.to_vector<float>());
   CHECK(none.ys[0].shape() == Shape{0, 2});
-  ScanBody doubling = [](const Tensors& c, const Tensors&) -> ScanResult {
+  flat::ScanBody doubling = [](const Tensors& c, const Tensors&) -> flat::ScanResult {
     return {{c[0] * 2.f}, {}};
   };
-  CHECK(scan(doubling, {Tensor(1.f)}, {}, 10).carry[0].item<float>() == 1024);
+  CHECK(flat::scan(doubling, {Tensor(1.f)}, {}, 10).carry[0].item<float>() == 1024);
 }
 
 TEST_CASE("functions without results") {
   Function none = [](const Tensors&) { return Tensors(); };
-  ScanBody nothing = [](const Tensors&, const Tensors&) -> ScanResult { return {}; };
-  CHECK(cond(Tensor(true), none, none, {kStart}).empty());
-  CHECK(scan(nothing, {}, {kXs}).ys.empty());
-  CHECK(grad([&](const Tensors& x) {
-          checkpoint(none)(x);
-          custom_function(none, {})(x);
+  flat::ScanBody nothing = [](const Tensors&, const Tensors&) -> flat::ScanResult { return {}; };
+  CHECK(flat::cond(Tensor(true), none, none, {kStart}).empty());
+  CHECK(flat::scan(nothing, {}, {kXs}).ys.empty());
+  CHECK(flat::grad([&](const Tensors& x) {
+          flat::checkpoint(none)(x);
+          flat::custom_function(none, {})(x);
           return Tensors{sum(x[0])};
         })({kStart})[0]
             .to_vector<float>() == Floats{1, 1});
@@ -101,20 +102,20 @@ TEST_CASE("derivatives of scan are those of the loop written out") {
     Tensors in = {kStart, kXs, kWeight};
     Function loop = loss(true, reverse), plain = loss(false, reverse);
     std::vector<int> all = {0, 1, 2};
-    check_close(grad(loop, all)(in), grad(plain, all)(in));
-    check_close(jvp(loop, in, in).derivatives, jvp(plain, in, in).derivatives);
+    check_close(flat::grad(loop, all)(in), flat::grad(plain, all)(in));
+    check_close(flat::jvp(loop, in, in).derivatives, flat::jvp(plain, in, in).derivatives);
     auto second = [&](const Function& f) -> Function {
       return [f, all](const Tensors& x) {
-        Tensors g = grad(f, all)(x);
+        Tensors g = flat::grad(f, all)(x);
         return Tensors{sum(g[0] * g[0]) + sum(g[1] * g[1]) + sum(g[2])};
       };
     };
-    check_close(grad(second(loop), all)(in), grad(second(plain), all)(in));
+    check_close(flat::grad(second(loop), all)(in), flat::grad(second(plain), all)(in));
   }
 }
 
 TEST_CASE("the gradient of a scan of no steps is that of the carry") {
-  Tensors g = grad(loss(true), {0, 2})({kStart, zeros({0, 2}), kWeight});
+  Tensors g = flat::grad(loss(true), {0, 2})({kStart, zeros({0, 2}), kWeight});
   check_close(g, {kStart * 2.f, kWeight * 0.f});
 }
 
@@ -122,30 +123,32 @@ TEST_CASE("vmap of scan, of its gradient, with some operands shared") {
   Tensor batch = stack({kXs, kXs * 0.5f});
   std::vector<Maybe<int>> axes = {{}, 0, {}};
   Tensors in = {kStart, batch, kWeight};
-  check_close(vmap(loss(true), axes)(in), vmap(loss(false), axes)(in));
-  Function loop = grad(loss(true), {0, 1, 2}), plain = grad(loss(false), {0, 1, 2});
-  check_close(vmap(loop, axes)(in), vmap(plain, axes)(in));
-  Function mapped = [axes](const Tensors& x) { return Tensors{sum(vmap(loss(true), axes)(x)[0])}; };
-  Function mapped_plain = [axes](const Tensors& x) {
-    return Tensors{sum(vmap(loss(false), axes)(x)[0])};
+  check_close(flat::vmap(loss(true), axes)(in), flat::vmap(loss(false), axes)(in));
+  Function loop = flat::grad(loss(true), {0, 1, 2}), plain = flat::grad(loss(false), {0, 1, 2});
+  check_close(flat::vmap(loop, axes)(in), flat::vmap(plain, axes)(in));
+  Function mapped = [axes](const Tensors& x) {
+    return Tensors{sum(flat::vmap(loss(true), axes)(x)[0])};
   };
-  check_close(grad(mapped, {0, 1, 2})(in), grad(mapped_plain, {0, 1, 2})(in));
+  Function mapped_plain = [axes](const Tensors& x) {
+    return Tensors{sum(flat::vmap(loss(false), axes)(x)[0])};
+  };
+  check_close(flat::grad(mapped, {0, 1, 2})(in), flat::grad(mapped_plain, {0, 1, 2})(in));
 }
 
 TEST_CASE("a scan in a scan, with a cond inside") {
-  ScanBody inner = [](const Tensors& c, const Tensors& x) -> ScanResult {
-    Tensors next = cond(
+  flat::ScanBody inner = [](const Tensors& c, const Tensors& x) -> flat::ScanResult {
+    Tensors next = flat::cond(
         sum(x[0]) > 0, [](const Tensors& in) { return Tensors{in[0] * in[1]}; },
         [](const Tensors& in) { return Tensors{in[0] + sin(in[1])}; }, {c[0], x[0]});
     return {next, {next[0]}};
   };
-  ScanBody outer = [inner](const Tensors& c, const Tensors& x) -> ScanResult {
-    ScanResult r = scan(inner, {c[0]}, {x[0]});
+  flat::ScanBody outer = [inner](const Tensors& c, const Tensors& x) -> flat::ScanResult {
+    flat::ScanResult r = flat::scan(inner, {c[0]}, {x[0]});
     return {r.carry, {sum(r.ys[0])}};
   };
   Tensor xs = stack({kXs, kXs * -1.f});
   Function f = [&](const Tensors& in) {
-    ScanResult r = scan(outer, {in[0]}, {in[1]});
+    flat::ScanResult r = flat::scan(outer, {in[0]}, {in[1]});
     return Tensors{sum(r.carry[0]) + sum(r.ys[0])};
   };
   auto choose = [](const Tensor& c, const Tensor& x) {
@@ -161,7 +164,7 @@ TEST_CASE("a scan in a scan, with a cond inside") {
     return Tensors{sum(c) + total};
   };
   check_close(f({kStart, xs}), plain({kStart, xs}));
-  check_close(grad(f, {0, 1})({kStart, xs}), grad(plain, {0, 1})({kStart, xs}));
+  check_close(flat::grad(f, {0, 1})({kStart, xs}), flat::grad(plain, {0, 1})({kStart, xs}));
 }
 
 TEST_CASE("cond runs one branch") {
@@ -171,36 +174,37 @@ TEST_CASE("cond runs one branch") {
     return x;
   };
   Tensor x = array({2.f, 4.f});
-  CHECK(cond(sum(x) > 0, half, bad, {x})[0].to_vector<float>() == Floats{1, 2});
-  CHECK(contains(error_in([&] { cond(sum(x) < 0, half, bad, {x})[0].eval(); }), "wrong branch"));
+  CHECK(flat::cond(sum(x) > 0, half, bad, {x})[0].to_vector<float>() == Floats{1, 2});
+  CHECK(contains(error_in([&] { flat::cond(sum(x) < 0, half, bad, {x})[0].eval(); }),
+                 "wrong branch"));
 }
 
 TEST_CASE("derivatives of cond, also for what it closes over, and its batches") {
   Function f = [](const Tensors& in) {
     const Tensor& w = in[1];
-    return cond(
+    return flat::cond(
         sum(in[0]) > 0, [w](const Tensors& x) { return Tensors{sum(x[0] * w)}; },
         [](const Tensors& x) { return Tensors{sum(x[0] * x[0])}; }, {in[0]});
   };
   Tensor x = array({1.f, 2.f}), w = array({3.f, 4.f});
-  check_close(grad(f, {0, 1})({x, w}), {w, x});
-  check_close(grad(f, {0, 1})({-x, w}), {x * -2.f, w * 0.f});
-  CHECK(jvp(f, {x, w}, {x, Tensor()}).derivatives[0].item<float>() == 11);
+  check_close(flat::grad(f, {0, 1})({x, w}), {w, x});
+  check_close(flat::grad(f, {0, 1})({-x, w}), {x * -2.f, w * 0.f});
+  CHECK(flat::jvp(f, {x, w}, {x, Tensor()}).derivatives[0].item<float>() == 11);
   Tensor both = stack({x, -x});
-  CHECK(vmap(f, {0, {}})({both, w})[0].to_vector<float>() == Floats{11, 5});
-  check_close(vmap(grad(f), {0, {}})({both, w}), {stack({w, x * -2.f})});
-  CHECK(vmap(f, {{}, 0})({x, stack({w, x})})[0].to_vector<float>() == Floats{11, 5});
+  CHECK(flat::vmap(f, {0, {}})({both, w})[0].to_vector<float>() == Floats{11, 5});
+  check_close(flat::vmap(flat::grad(f), {0, {}})({both, w}), {stack({w, x * -2.f})});
+  CHECK(flat::vmap(f, {{}, 0})({x, stack({w, x})})[0].to_vector<float>() == Floats{11, 5});
 }
 
 TEST_CASE("a while loop of a million steps") {
   Tensors carry = {Tensor(int64_t{0}), Tensor(1.0f)};
   size_t before = active_memory();
   reset_peak_memory();
-  Tensors out = while_loop([](const Tensors& c) { return Tensors{c[0] < 1'000'000}; },
-                           [](const Tensors& c) {
-                             return Tensors{c[0] + 1, c[1] * 0.5f + 1.f};
-                           },
-                           carry);
+  Tensors out = flat::while_loop([](const Tensors& c) { return Tensors{c[0] < 1'000'000}; },
+                                 [](const Tensors& c) {
+                                   return Tensors{c[0] + 1, c[1] * 0.5f + 1.f};
+                                 },
+                                 carry);
   CHECK(out[0].item<int64_t>() == 1'000'000);
   CHECK(out[1].item<float>() == 2);
   CHECK(peak_memory() - before < 4096);
@@ -209,52 +213,56 @@ TEST_CASE("a while loop of a million steps") {
 TEST_CASE("while_loop under jvp and vmap; backwards is refused") {
   Function power = [](const Tensors& in) {  // x doubled until it passes the limit
     const Tensor& limit = in[1];
-    return while_loop([limit](const Tensors& c) { return Tensors{c[0] < limit}; },
-                      [](const Tensors& c) { return Tensors{c[0] * 2.f}; }, {in[0]});
+    return flat::while_loop([limit](const Tensors& c) { return Tensors{c[0] < limit}; },
+                            [](const Tensors& c) { return Tensors{c[0] * 2.f}; }, {in[0]});
   };
-  Derivatives d = jvp(power, {Tensor(3.f), Tensor(20.f)}, {Tensor(1.f), Tensor()});
+  flat::Derivatives d = flat::jvp(power, {Tensor(3.f), Tensor(20.f)}, {Tensor(1.f), Tensor()});
   CHECK(d.values[0].item<float>() == 24);
   CHECK(d.derivatives[0].item<float>() == 8);
   Tensor limits = array({1.f, 20.f, 100.f});
-  CHECK(vmap(power, {{}, 0})({Tensor(3.f), limits})[0].to_vector<float>() == Floats{3, 24, 192});
-  CHECK(vmap(power, {0, {}})({array({3.f, 30.f}), Tensor(20.f)})[0].to_vector<float>() ==
+  CHECK(flat::vmap(power, {{}, 0})({Tensor(3.f), limits})[0].to_vector<float>() ==
+        Floats{3, 24, 192});
+  CHECK(flat::vmap(power, {0, {}})({array({3.f, 30.f}), Tensor(20.f)})[0].to_vector<float>() ==
         Floats{24, 30});
-  CHECK(contains(error_in([&] { grad(power)({Tensor(3.f), Tensor(20.f)}); }), "scan"));
+  CHECK(contains(error_in([&] { flat::grad(power)({Tensor(3.f), Tensor(20.f)}); }), "scan"));
 }
 
 TEST_CASE("what control flow refuses") {
-  ScanBody widening = [](const Tensors& c, const Tensors& x) -> ScanResult {
+  flat::ScanBody widening = [](const Tensors& c, const Tensors& x) -> flat::ScanResult {
     return {{concat({c[0], x[0]})}, {}};
   };
-  CHECK(contains(error_in([&] { scan(widening, {kStart}, {kXs}); }),
+  CHECK(contains(error_in([&] { flat::scan(widening, {kStart}, {kXs}); }),
                  "scan: carry 0 is f32[2] but the body returns f32[4]"));
-  CHECK(contains(error_in([&] { scan(recurrence(kWeight), {kStart}, {kXs}, 7); }), "7 slices"));
-  CHECK(contains(error_in([&] { scan(recurrence(kWeight), {kStart}, {Tensor(1.f)}); }), "scalar"));
+  CHECK(
+      contains(error_in([&] { flat::scan(recurrence(kWeight), {kStart}, {kXs}, 7); }), "7 slices"));
+  CHECK(contains(error_in([&] { flat::scan(recurrence(kWeight), {kStart}, {Tensor(1.f)}); }),
+                 "scalar"));
   Function one = [](const Tensors& x) { return Tensors{x[0]}; };
   Function other = [](const Tensors& x) { return Tensors{sum(x[0])}; };
-  CHECK(contains(error_in([&] { cond(kStart > 0, one, one, {kStart}); }), "one bool, not bool[2]"));
-  CHECK(contains(error_in([&] { cond(Tensor(true), one, other, {kStart}); }),
+  CHECK(contains(error_in([&] { flat::cond(kStart > 0, one, one, {kStart}); }),
+                 "one bool, not bool[2]"));
+  CHECK(contains(error_in([&] { flat::cond(Tensor(true), one, other, {kStart}); }),
                  "f32[2] in one branch and f32[] in the other"));
   Function half = [](const Tensors&) { return Tensors{Tensor(0.5f)}; };
   Function count = [](const Tensors&) { return Tensors{Tensor(1)}; };
-  CHECK(contains(error_in([&] { cond(Tensor(true), half, count, {}); }),
+  CHECK(contains(error_in([&] { flat::cond(Tensor(true), half, count, {}); }),
                  "f32[] in one branch and i64[] in the other"));
   Function asks = [](const Tensors& x) { return Tensors{x[0] * x[0].item<float>()}; };
-  CHECK(contains(error_in([&] { while_loop(asks, one, {Tensor(1.f)}); }), "not known"));
+  CHECK(contains(error_in([&] { flat::while_loop(asks, one, {Tensor(1.f)}); }), "not known"));
 }
 
 TEST_CASE("ops without a batch rule go one example after the other") {
   Tensor x = array<float>({3, 1, 2, 9, 7, 8}, {2, 3});
   Function sorted = [](const Tensors& in) { return Tensors{sort(in[0])}; };
-  CHECK(vmap(sorted)({x})[0].to_vector<float>() == Floats{1, 2, 3, 7, 8, 9});
+  CHECK(flat::vmap(sorted)({x})[0].to_vector<float>() == Floats{1, 2, 3, 7, 8, 9});
 }
 
 TEST_CASE("print inside vmap and scan, once per example and step") {
   std::vector<std::string> lines;
   set_print_sink([&](std::string_view line) { lines.emplace_back(line); });
   Function f = [](const Tensors& in) {
-    return scan(
-               [](const Tensors& c, const Tensors& x) -> ScanResult {
+    return flat::scan(
+               [](const Tensors& c, const Tensors& x) -> flat::ScanResult {
                  print("c={} x={}", {c[0], x[0]});
                  print("step");
                  return {{c[0] + x[0]}, {}};
@@ -262,7 +270,7 @@ TEST_CASE("print inside vmap and scan, once per example and step") {
                {Tensor(0.f)}, {in[0]})
         .carry;
   };
-  Tensors out = vmap(f)({array<float>({1, 2, 3, 4}, {2, 2})});
+  Tensors out = flat::vmap(f)({array<float>({1, 2, 3, 4}, {2, 2})});
   CHECK(out[0].to_vector<float>() == Floats{3, 7});
   set_print_sink({});
   CHECK(std::count(lines.begin(), lines.end(), "step") >= 2);
@@ -278,8 +286,8 @@ TEST_CASE("print and check run at once where values are known") {
     check(x[0] > 0, "x must be positive: {}", {x[0]});
     return Tensors{x[0] * x[0]};
   };
-  CHECK(grad(f)({Tensor(3.f)})[0].item<float>() == 6);
-  std::string error = error_in([&] { grad(f)({Tensor(-3.f)}); });
+  CHECK(flat::grad(f)({Tensor(3.f)})[0].item<float>() == 6);
+  std::string error = error_in([&] { flat::grad(f)({Tensor(-3.f)}); });
   set_print_sink({});
   CHECK(lines == std::vector<std::string>{"x is 3.", "x is -3."});
   CHECK(contains(error, "check: x must be positive: -3"));
@@ -290,13 +298,13 @@ TEST_CASE("a derivative that computes steps again does not print again") {
   std::vector<std::string> lines;
   set_print_sink([&](std::string_view line) { lines.emplace_back(line); });
   Function f = [](const Tensors& in) {
-    ScanBody step = [](const Tensors& c, const Tensors&) -> ScanResult {
+    flat::ScanBody step = [](const Tensors& c, const Tensors&) -> flat::ScanResult {
       print("c={}", {c[0]});
       return {{c[0] * c[0]}, {}};
     };
-    return scan(step, {in[0]}, {}, 2).carry;
+    return flat::scan(step, {in[0]}, {}, 2).carry;
   };
-  CHECK(grad(f)({Tensor(3.f)})[0].item<float>() == 108);
+  CHECK(flat::grad(f)({Tensor(3.f)})[0].item<float>() == 108);
   set_print_sink({});
   CHECK(lines == std::vector<std::string>{"c=3.", "c=9."});
 }

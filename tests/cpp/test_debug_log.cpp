@@ -21,21 +21,21 @@ struct Captured {
   }
 };
 
-Tensors curve(const Tensors& in) { return {exp(in[0]) * 0.37f + 1}; }
+Tensor curve(const Tensor& x) { return exp(x) * 0.37f + 1; }
 
 }  // namespace
 
 TEST_CASE("the debug log tells traces and plans, and nothing where all is known") {
   Captured log;
   auto f = compile(curve);
-  for (int64_t n : {3, 4, 5}) f({full({n}, 1.f)});
+  for (int64_t n : {3, 4, 5}) f(full({n}, 1.f));
   CHECK(log.count("[COMPILE] Tracing function: first call") == 1);
   CHECK(log.count("[COMPILE] Recompiling function: argument 0.shape[0] was 3, now 4") == 1);
   CHECK(log.count("argument 0.shape[0] becomes symbolic") == 1);
   CHECK(log.count("[COMPILE] compiled ") == 2);
   CHECK(log.count("[COMPILE] planned anew ") == 1);
   size_t before = log.lines.size();
-  f({full({5}, 2.f)});
+  f(full({5}, 2.f));
   CHECK(log.lines.size() == before);
 }
 

@@ -262,8 +262,8 @@ TEST_CASE("eval: indexing as NumPy does it") {
   for (size_t i = 0; i < 24; ++i) values[i] = static_cast<float>(i);
   Tensor x = array(values, {2, 3, 4});
   CHECK(index(x, {1, -1, 0}).item<float>() == 20);
-  CHECK(index(x, {Index::ellipsis(), Index::slice({}, {}, -2)}).to_vector<float>()[0] == 3);
-  CHECK(index(x, {Index::new_axis(), 0}).shape() == Shape{1, 3, 4});
+  CHECK(index(x, {Index(ellipsis), Index::slice({}, {}, -2)}).to_vector<float>()[0] == 3);
+  CHECK(index(x, {Index(newaxis), 0}).shape() == Shape{1, 3, 4});
   CHECK(index(x, {array<int64_t>({1, 0, 1})}).shape() == Shape{3, 3, 4});
   CHECK(index(x, {x > 20.0}).to_vector<float>() == std::vector<float>{21, 22, 23});
   CHECK_THROWS_AS(index(x, {2}), UserError);

@@ -109,7 +109,7 @@ TEST_CASE("a size may be an input") {
   auto f = [](const Tensors& x, const std::vector<Dim>& n) {
     return Tensors{broadcast_to(x[0], {n[0], 2}) * 2, x[0]};
   };
-  Executable exe = compile_ahead_sized(
+  Executable exe = flat::compile_ahead_sized(
       f, {{.shape = {1, 2}, .name = "x"}, size_input({1, 2, 5}, "n")}, {.name = "f"});
   for (int64_t n = 1; n <= 5; ++n)
     check_same(exe({ramp({1, 2})}, {n}), {broadcast_to(ramp({1, 2}), {n, 2}) * 2, ramp({1, 2})});

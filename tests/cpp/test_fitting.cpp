@@ -29,7 +29,7 @@ Graph perceptron_step(int layers, int64_t batch, int64_t width) {
   std::iota(weights.begin(), weights.end(), 0);
   return traced(
       [&](const Tensors& in) {
-        Tensors out = grad(loss, weights)(in);
+        Tensors out = flat::grad(loss, weights)(in);
         for (size_t i = 0; i < out.size(); ++i) out[i] = in[i] - 0.1f * out[i];
         return out;
       },

@@ -114,10 +114,10 @@ TEST_CASE("interned: a body goes with the last node of it, and what it refers to
   size_t types = count_types(), attrs = count_attrs(), bodies = count_bodies();
   std::thread([&] {  // whose tables end with it
     Tensor x = ones({3, next_size()});
-    auto step = [](const Tensors& c, const Tensors& xs) -> ScanResult {
+    auto step = [](const Tensors& c, const Tensors& xs) -> flat::ScanResult {
       return {{c[0] + sum(xs[0], Axes(0))}, {}};
     };
-    auto total = [&](const Tensors& in) { return scan(step, {zeros({})}, {in[0]}).carry; };
+    auto total = [&](const Tensors& in) { return flat::scan(step, {zeros({})}, {in[0]}).carry; };
     Tensor y = grad(total)({x})[0];
     CHECK(count_bodies() > bodies);
     CHECK(y.shape() == x.shape());

@@ -45,7 +45,7 @@ static float first(const Tensor& x) { return x.to_vector<float>()[0]; }
 TEST_CASE("a gradient through a long chain, on a small stack") {
   size_t before = active_memory();
   on_small_stack([] {
-    Tensors g = grad(products(kLength), {0, 1})({Tensor(2.0f), Tensor(1.0f)});
+    Tensors g = flat::grad(products(kLength), {0, 1})({Tensor(2.0f), Tensor(1.0f)});
     CHECK(g[0].item<float>() == 1.0f);
     CHECK(g[1].item<float>() == 2.0f * kLength);
   });
@@ -55,7 +55,7 @@ TEST_CASE("a gradient through a long chain, on a small stack") {
 TEST_CASE("a gradient that nobody asks for is released, on a small stack") {
   size_t before = active_memory();
   on_small_stack([] {
-    Tensors g = grad(products(kLength))({Tensor(2.0f), Tensor(1.0f)});
+    Tensors g = flat::grad(products(kLength))({Tensor(2.0f), Tensor(1.0f)});
     CHECK(g.size() == 1);
   });
   CHECK(active_memory() == before);
@@ -64,11 +64,14 @@ TEST_CASE("a gradient that nobody asks for is released, on a small stack") {
 TEST_CASE("jvp and vmap of a long chain, on a small stack") {
   size_t before = active_memory();
   on_small_stack([] {
-    Derivatives d = jvp(products(kLength), {Tensor(2.0f), Tensor(1.0f)}, {Tensor(3.0f), Tensor()});
+    flat::Derivatives d =
+        flat::jvp(products(kLength), {Tensor(2.0f), Tensor(1.0f)}, {Tensor(3.0f), Tensor()});
     CHECK(d.derivatives[0].item<float>() == 3.0f);
-    Tensors batch = vmap(products(kLength), {0, Maybe<int>()})({array({2.f, 3.f}), Tensor(1.0f)});
+    Tensors batch =
+        flat::vmap(products(kLength), {0, Maybe<int>()})({array({2.f, 3.f}), Tensor(1.0f)});
     CHECK(batch[0].to_vector<float>() == std::vector<float>{2, 3});
-    Tensors each = vmap(grad(products(kLength)), {0, 0})({array({2.f, 3.f}), array({1.f, 1.f})});
+    Tensors each =
+        flat::vmap(flat::grad(products(kLength)), {0, 0})({array({2.f, 3.f}), array({1.f, 1.f})});
     CHECK(each[0].to_vector<float>() == std::vector<float>{1, 1});
   });
   CHECK(active_memory() == before);
@@ -78,8 +81,8 @@ TEST_CASE("a second derivative of a long chain, on a small stack") {
   static constexpr int kShort = 20'000;
   size_t before = active_memory();
   on_small_stack([] {
-    auto slope = [](const Tensors& x) { return grad(products(kShort), {1})(x); };
-    Tensors g = grad(slope, {0, 1})({Tensor(2.0f), Tensor(1.0f)});
+    auto slope = [](const Tensors& x) { return flat::grad(products(kShort), {1})(x); };
+    Tensors g = flat::grad(slope, {0, 1})({Tensor(2.0f), Tensor(1.0f)});
     CHECK(g[0].item<float>() == kShort);
     double bend = 2.0 * kShort * (kShort - 1.0);  // a sum of as many floats
     CHECK(g[1].item<float>() == doctest::Approx(bend).epsilon(1e-4));
@@ -94,14 +97,14 @@ TEST_CASE("a pullback holds what it needs, and no longer than it lives") {
     Tensor x = full({kSize}, 2.0f).eval();
     size_t with_x = active_memory();
     {
-      Pullback pullback([](const Tensors& x) { return Tensors{exp(x[0])}; }, {x}, {0});
+      flat::Pullback pullback([](const Tensors& x) { return Tensors{exp(x[0])}; }, {x}, {0});
       Tensor value = pullback.outputs()[0].eval();
       CHECK(active_memory() <= with_x + 2 * kSize * sizeof(float));
       Tensor once = pullback({full({kSize}, 1.0f)})[0], again = pullback({full({kSize}, 2.0f)})[0];
       CHECK(first(again) == 2 * first(once));
     }
     CHECK(active_memory() == with_x);
-    Tensors g = grad([](const Tensors& x) { return Tensors{sum(exp(x[0]) * x[0])}; })({x});
+    Tensors g = flat::grad([](const Tensors& x) { return Tensors{sum(exp(x[0]) * x[0])}; })({x});
     g[0].eval();
     CHECK(active_memory() == with_x + kSize * sizeof(float));
   }

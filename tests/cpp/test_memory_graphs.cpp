@@ -21,7 +21,7 @@ Graph training_step(const Function& loss, const std::vector<Shape>& shapes, int 
   for (int i = data; i < static_cast<int>(shapes.size()); ++i) weights.push_back(i);
   return traced(
       [&](const Tensors& in) {
-        Tensors out = grad(loss, weights)(in);
+        Tensors out = flat::grad(loss, weights)(in);
         for (size_t i = 0; i < out.size(); ++i)
           out[i] = in[static_cast<size_t>(weights[i])] - 0.1f * out[i];
         return out;

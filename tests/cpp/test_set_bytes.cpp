@@ -219,13 +219,13 @@ TEST_CASE("sets: the library copies what only other sizes need copied") {
 }
 
 TEST_CASE("sets: bodies of loops come from bytes") {
-  auto body = [](const Tensors& c, const Tensors& x) -> ScanResult {
+  auto body = [](const Tensors& c, const Tensors& x) -> flat::ScanResult {
     Tensor next = sin(matmul(c[0], x[0])) + c[0];
     return {{next}, {next * 2}};
   };
   Graph graph = traced(
       [&](const Tensors& in) {
-        ScanResult r = scan(body, {in[0]}, {in[1]});
+        flat::ScanResult r = flat::scan(body, {in[0]}, {in[1]});
         return Tensors{r.carry[0], r.ys[0]};
       },
       {{8, 8}, {5, 8, 8}});

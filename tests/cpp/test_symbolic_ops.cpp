@@ -83,7 +83,7 @@ Function gradient_of(Function f) {
     std::vector<int> argnums;
     for (size_t i = 0; i < in.size(); ++i)
       if (is_inexact(in[i].dtype())) argnums.push_back(static_cast<int>(i));
-    return argnums.empty() ? Tensors{} : grad(loss, argnums)(in);
+    return argnums.empty() ? Tensors{} : flat::grad(loss, argnums)(in);
   };
 }
 

@@ -134,7 +134,7 @@ Function with_gradient(const Function& loss, int arguments) {
   std::vector<int> weights;
   for (int i = 1; i < arguments; ++i) weights.push_back(i);
   return [=](const Tensors& in) {
-    Derivatives d = value_and_grad(loss, weights)(in);
+    flat::Derivatives d = flat::value_and_grad(loss, weights)(in);
     d.derivatives.push_back(d.values[0]);
     return d.derivatives;
   };

@@ -20,10 +20,10 @@ TEST_CASE("a gradient of a gradient") {
 }
 
 TEST_CASE("jvp of a product") {
-  Derivatives d = jvp([](const Tensors& x) { return Tensors{x[0] * x[1]}; },
-                      {array({2.f}), array({3.f})}, {array({1.f}), Tensor()});
-  CHECK(d.values[0].to_vector<float>() == std::vector<float>{6});
-  CHECK(d.derivatives[0].to_vector<float>() == std::vector<float>{3});
+  auto [value, derivative] = jvp([](const Tensors& x) { return Tensors{x[0] * x[1]}; },
+                                 {array({2.f}), array({3.f})}, {array({1.f}), Tensor()});
+  CHECK(value[0].to_vector<float>() == std::vector<float>{6});
+  CHECK(derivative[0].to_vector<float>() == std::vector<float>{3});
 }
 
 TEST_CASE("vmap of a gradient") {
@@ -47,7 +47,7 @@ TEST_CASE("a gradient through a long chain") {
 
 TEST_CASE("an argument is differentiated once") {
   Function f = [](const Tensors& x) { return Tensors{sum(x[0] * x[1])}; };
-  CHECK_THROWS_WITH_AS(grad(f, {0, -2})({Tensor(1.f), Tensor(2.f)}),
+  CHECK_THROWS_WITH_AS(flat::grad(f, {0, -2})({Tensor(1.f), Tensor(2.f)}),
                        doctest::Contains("grad: argument 0 is chosen twice"), Error);
 }
 

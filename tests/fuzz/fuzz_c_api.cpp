@@ -34,8 +34,8 @@ void make_executables() {
   auto sized = [](const Tensors& in, const std::vector<Dim>& sizes) -> Tensors {
     return {broadcast_to(in[0], {sizes[0]})};
   };
-  open(compile_ahead_sized(sized, {{.shape = {1}, .name = "x"}, size_input({1, 2, 9}, "n")},
-                           {.optimization_level = 0}));
+  open(flat::compile_ahead_sized(sized, {{.shape = {1}, .name = "x"}, size_input({1, 2, 9}, "n")},
+                                 {.optimization_level = 0}));
   fs::remove(file);
 }
 

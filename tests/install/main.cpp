@@ -17,7 +17,7 @@ int main(int argc, char** argv) {
     std::printf("%s\ncaught: %s\n", gram.to_string().c_str(), error.what());
   }
   if (argc < 2) return 0;
-  auto scaled = [](const tn::Tensors& args) { return tn::Tensors{tn::gelu(args[0]) * 2}; };
+  auto scaled = [](const tn::Tensor& x) { return tn::gelu(x) * 2; };
   tn::compile_ahead(scaled, {{.shape = {{1, 8, 16}, 2}, .name = "x"}}).save(argv[1]);
   return 0;
 }

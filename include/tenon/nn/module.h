@@ -74,6 +74,8 @@ class Module : public ModuleBase {
     return set_frozen(as_visit(), names, false), self();
   }
 
+  /// Shows a visitor what the module holds: modules are trees (tree.h).
+  void visit(Visitor& visitor, const Path& path) { nn::visit(self(), visitor, path); }
   /// The module, as something to visit. Visitors of a constant module only look.
   Visit as_visit() const {
     return [this](Visitor& v) { nn::visit(const_cast<Self&>(self()), v); };

@@ -8,8 +8,8 @@
 
 namespace tn::nn {
 
-/// What a function returned, a Tensor or Tensors, and the gradient of (the first of) it, by the
-/// names of the trainable parameters.
+/// What a function returned, and the gradient of its first tensor by the names of the trainable
+/// parameters.
 template <class T>
 struct ValueAndGrad {
   T value;
@@ -19,20 +19,9 @@ struct ValueAndGrad {
 // For the library.
 ValueAndGrad<Tensors> value_and_grad_in(const Visit& model, const std::function<Tensors()>& f);
 
-/// What compiled functions take and give.
-inline Tensors as_list(Tensor x) { return {std::move(x)}; }
-inline Tensors as_list(Tensors x) { return x; }
-template <class T>
-T from_list(Tensors&& list) {
-  if constexpr (std::same_as<T, Tensor>)
-    return std::move(list.at(0));
-  else
-    return std::move(list);
-}
-
 /// A function that returns what `f` returns, and its gradient for the trainable parameters of the
-/// model. `f` uses the model, given to it or not, and returns a scalar, or Tensors that start with
-/// one.
+/// model. `f` uses the model, given to it or not, and returns a scalar, or a tree whose first
+/// tensor is one.
 ///
 ///     auto loss_and_grad = tn::nn::value_and_grad(model, [&](const Tensor& x, const Tensor& y) {
 ///       return tn::cross_entropy(model(x), y);
@@ -43,10 +32,14 @@ T from_list(Tensors&& list) {
 template <class M, class F>
 auto value_and_grad(Module<M>& model, F f) {
   return [&model, f = std::move(f)]<class... A>(A&&... args) mutable {
-    using Result = std::decay_t<std::invoke_result_t<F&, A&&...>>;
-    auto [values, gradients] =
-        value_and_grad_in(model.as_visit(), [&] { return as_list(f(std::forward<A>(args)...)); });
-    return ValueAndGrad<Result>{from_list<Result>(std::move(values)), std::move(gradients)};
+    using Result = typed::Value<std::invoke_result_t<F&, A&&...>>;
+    std::optional<Result> out;
+    auto [values, gradients] = value_and_grad_in(model.as_visit(), [&] {
+      out.emplace(f(std::forward<A>(args)...));
+      return typed::tensors_of(*out, "value_and_grad");
+    });
+    return ValueAndGrad<Result>{typed::filled(std::move(*out), values.data()),
+                                std::move(gradients)};
   };
 }
 
@@ -61,8 +54,9 @@ class StateCalls {
  public:
   /// `keep` copies the state; what it returns puts the copy back.
   StateCalls(Visit state, std::function<std::function<void()>()> keep, CompileSettings settings);
-  Tensors operator()(const Function& f, const Tensors& args) const;
-  std::string show(std::string_view stage, const Function& f, const Tensors& args) const;
+  void operator()(flat::CompiledCall& call) const;
+  std::string show(std::string_view stage, flat::CompiledCall& call) const;
+  std::string explain(flat::CompiledCall& call) const;
   CallStats stats() const;
 
  private:
@@ -72,10 +66,13 @@ class StateCalls {
 
 /// A compiled function together with the state that it changes. Copies share both.
 template <class F, class... S>
-class StatefulFunction {
+class StatefulFunction : public typed::CallableAs<StatefulFunction<F, S...>, F>,
+                         public typed::InspectedAs<StatefulFunction<F, S...>, F> {
  public:
-  StatefulFunction(F f, std::tuple<S&...> state, CompileSettings settings)
-      : f_(std::make_shared<F>(std::move(f))),
+  StatefulFunction(F f, std::tuple<S&...> state, CompileSettings settings,
+                   std::source_location place)
+      : place(place),
+        f_(std::make_shared<F>(std::move(f))),
         calls_(
             [state](Visitor& v) {
               std::apply([&](auto&... s) { (visit_state(s, v), ...); }, state);
@@ -85,25 +82,33 @@ class StatefulFunction {
             },
             std::move(settings)) {}
 
-  template <std::convertible_to<Tensor>... A>
-  auto operator()(const A&... args) const {
-    using Result = std::decay_t<std::invoke_result_t<F&, const A&...>>;
-    return from_list<Result>(calls_(as_function<sizeof...(A)>(), {args...}));
-  }
-  /// As CompiledFunction::show, for the state as it is and arguments like these.
-  template <std::convertible_to<Tensor>... A>
-  std::string show(std::string_view stage, const A&... args) const {
-    return calls_.show(stage, as_function<sizeof...(A)>(), {args...});
-  }
   CallStats stats() const { return calls_.stats(); }
 
+  // For the library.
+  std::source_location place;  // of calls without one
+  template <class... A>
+  auto call(const std::source_location& at, A&&... args) const {
+    return with_call(
+        at, [&](auto& call) { return calls_(call), call.take(); },
+        typed::as_value(std::forward<A>(args))...);
+  }
+  template <class... A>
+  std::string show_stage(std::string_view stage, const A&... args) const {
+    return with_call(
+        place, [&](auto& call) { return calls_.show(stage, call); }, typed::as_value(args)...);
+  }
+  template <class... A>
+  std::string explain_call(const A&... args) const {
+    return with_call(
+        place, [&](auto& call) { return calls_.explain(call); }, typed::as_value(args)...);
+  }
+
  private:
-  template <size_t N>
-  Function as_function() const {
-    return [f = f_.get()](const Tensors& args) {
-      return [&]<size_t... I>(std::index_sequence<I...>) { return as_list((*f)(args[I]...)); }
-      (std::make_index_sequence<N>());
-    };
+  template <class G, class... A>
+  auto with_call(const std::source_location& at, G&& use, A&&... args) const {
+    typed::check_callable<F, std::remove_cvref_t<A>...>();
+    typed::CompiledCall<F, std::remove_cvref_t<A>...> call(*f_, 0, at, std::forward<A>(args)...);
+    return use(call);
   }
   std::shared_ptr<F> f_;
   StateCalls calls_;
@@ -113,7 +118,7 @@ class StatefulFunction {
 
 namespace tn {
 
-/// `f`, a function of tensors that reads and changes `state` and the random state of the thread, as
+/// `f`, a function of trees that reads and changes `state` and the random state of the thread, as
 /// one plan: new values take the memory of the old ones. State is modules, optimizers, tensors and
 /// maps of tensors.
 ///
@@ -128,8 +133,9 @@ namespace tn {
 /// more state afterwards, such as the first one of an optimizer, runs as it is written. The state
 /// must stay where it is, and calls must not overlap.
 template <class F, class... S>
-auto compile(F f, std::tuple<S&...> state, CompileSettings settings = {}) {
-  return nn::StatefulFunction<F, S...>(std::move(f), state, std::move(settings));
+auto compile(F f, std::tuple<S&...> state, CompileSettings settings = {},
+             std::source_location place = std::source_location::current()) {
+  return nn::StatefulFunction<F, S...>(std::move(f), state, std::move(settings), place);
 }
 
 }  // namespace tn

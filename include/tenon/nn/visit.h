@@ -5,36 +5,28 @@
 //
 //     static void fields(auto& m, auto&& f) { f("weight", m.weight), f("layers", m.layers); }
 //
-// A field is a tensor, a module, a number, or a vector, an array or an optional of such. A null
-// tensor is absent. Numbers are settings: compiled functions are traced again when they change.
-#include <bit>
+// A field is a tree (tree.h) of tensors and modules. A null tensor is absent. Numbers are settings:
+// compiled functions are traced again when they change.
 #include <concepts>
 #include <functional>
 #include <map>
 #include <optional>
-#include <ranges>
 #include <set>
 #include <string>
 #include <string_view>
 #include <type_traits>
 
 #include "tenon/error.h"
-#include "tenon/tensor.h"
+#include "tenon/tree.h"
 
 namespace tn::nn {
 
 /// Tensors by their paths.
 using TensorMap = std::map<std::string, Tensor>;
 
-/// Where something is in a model: a name of a field, or a number in a list, inside something else.
-struct Path {
-  const Path* outer = nullptr;
-  std::string_view name = {};
-  int64_t number = -1;
-
-  std::string dotted() const;    // "blocks.3.attn.q.weight", the name in files
-  std::string accessed() const;  // "blocks[3].attn.q.weight", as in a program
-};
+using tree::Path;
+using tree::Slot;
+using tree::Visitor;
 
 /// What modules have besides their fields.
 class ModuleBase {
@@ -57,78 +49,21 @@ class ModuleBase {
 struct Buffer {};
 inline constexpr Buffer buffer;
 
-/// The place of a tensor in a model.
-struct Slot {
-  const Path& path;
-  Tensor& tensor;
-  ModuleBase* owner = nullptr;  // null: no module
-  std::string_view field = {};  // of the owner
-  bool is_buffer = false;
-
-  bool is_trainable() const {
-    return tensor && owner && !is_buffer && !owner->frozen.contains(field);
-  }
-};
-
-class Visitor {
- public:
-  virtual ~Visitor() = default;
-  /// A module, before what is in it.
-  virtual void module(const Path&, ModuleBase&) {}
-  virtual void tensor(const Slot&) {}
-  /// A number that decides what is computed, as bits.
-  virtual void setting(const Path&, uint64_t) {}
-};
-
 /// A model, an optimizer or other state, as something to visit.
 using Visit = std::function<void(Visitor&)>;
 
 template <class T>
 concept IsModule = std::derived_from<T, ModuleBase>;
-/// What visits itself, since its fields are not known when a program is compiled.
-template <class T>
-concept IsVisited = requires(T& t, Visitor& v, const Path& path) {
-  t.visit(v, path);
-};
 
 template <IsModule M>
-void visit(M& module, Visitor& visitor, const Path& path = {});
-
-/// What is in a field, `path`, which is the part of `owner` called `field` or lies inside that.
-template <class T>
-void visit_field(T& value, Visitor& visitor, const Path& path, ModuleBase& owner,
-                 std::string_view field, bool is_buffer) {
-  auto inside = [&](auto& part, const Path& at) {
-    visit_field(part, visitor, at, owner, field, is_buffer);
-  };
-  if constexpr (std::same_as<T, Tensor>) {
-    visitor.tensor({path, value, &owner, field, is_buffer});
-  } else if constexpr (IsModule<T>) {
-    nn::visit(value, visitor, path);
-  } else if constexpr (IsVisited<T>) {
-    value.visit(visitor, path);
-  } else if constexpr (std::is_arithmetic_v<T>) {
-    visitor.setting(path, std::bit_cast<uint64_t>(static_cast<double>(value)));
-  } else if constexpr (requires { value.has_value(); }) {
-    if (value) inside(*value, path);
-  } else {
-    static_assert(std::ranges::range<T>,
-                  "a field is a tensor, a module, a number, or a vector, an array or an optional "
-                  "of such");
-    int64_t number = 0;
-    for (auto& part : value) inside(part, {.outer = &path, .number = number++});
-  }
-}
-
-template <IsModule M>
-void visit(M& module, Visitor& visitor, const Path& path) {
+void visit(M& module, Visitor& visitor, const Path& path = {}) {
   static_assert(
       requires { M::fields(module, [](auto&&...) {}); },
       "a module says what it holds: static void fields(auto& m, auto&& f) { f(\"w\", m.w); }");
   visitor.module(path, module);
   M::fields(module, [&]<class T, class... Tag>(std::string_view name, T& value, Tag...) {
     constexpr bool is_buffer = (std::same_as<Tag, Buffer> || ...);
-    visit_field(value, visitor, {.outer = &path, .name = name}, module, name, is_buffer);
+    tree::visit(value, visitor, {.outer = &path, .name = name}, {&module, name, is_buffer});
   });
 }
 

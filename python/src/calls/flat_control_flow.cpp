@@ -8,13 +8,14 @@
 #include "python_interpreter.h"
 #include "tenon/control_flow.h"
 #include "tenon/debug.h"
+#include "tenon/flat.h"
 
 namespace tn::python {
 
 /// One list in both directions: the carry, then slices of xs or ys.
-static ScanBody scan_body(nb::object body, size_t carries) {
-  return [f = python_function(std::move(body), "scan"), carries](const Tensors& carry,
-                                                                 const Tensors& x) -> ScanResult {
+static flat::ScanBody scan_body(nb::object body, size_t carries) {
+  return [f = python_function(std::move(body), "scan"), carries](
+             const Tensors& carry, const Tensors& x) -> flat::ScanResult {
     Tensors args = carry;
     args.insert(args.end(), x.begin(), x.end());
     Tensors out = f(args);
@@ -24,8 +25,8 @@ static ScanBody scan_body(nb::object body, size_t carries) {
 }
 
 /// The user's rules, each called with lists of tensors; None is a rule that is not given.
-static CustomRules custom_rules(nb::object vjp, nb::object jvp, nb::object vmap) {
-  CustomRules rules;
+static flat::CustomRules custom_rules(nb::object vjp, nb::object jvp, nb::object vmap) {
+  flat::CustomRules rules;
   if (!vjp.is_none())
     rules.vjp = [f = keep(std::move(vjp))](const Tensors& primals, const Tensors& cotangents,
                                            const Tensors& outputs) {
@@ -70,10 +71,10 @@ static void bind_custom_and_effects(nb::module_& m) {
       "_custom",
       [](nb::object f, nb::handle args, nb::object vjp, nb::object jvp, nb::object vmap,
          std::vector<std::string> constants) {
-        CustomRules rules = custom_rules(std::move(vjp), std::move(jvp), std::move(vmap));
+        flat::CustomRules rules = custom_rules(std::move(vjp), std::move(jvp), std::move(vmap));
         rules.constants = std::move(constants);
-        Function custom =
-            tn::custom_function(python_function(std::move(f), "custom_function"), std::move(rules));
+        Function custom = tn::flat::custom_function(
+            python_function(std::move(f), "custom_function"), std::move(rules));
         return tensor_list(custom(read_tensors(args, "custom_function")));
       },
       users_call, nb::arg("f"), nb::arg("args"), nb::arg("vjp") = nb::none(),
@@ -108,7 +109,7 @@ void bind_control_flow(nb::module_& m) {
   m.def(
       "_cond",
       [](nb::handle pred, nb::object then, nb::object otherwise, nb::handle operands) {
-        return tensor_list(tn::cond(
+        return tensor_list(tn::flat::cond(
             read_tensor(pred.ptr(), "cond"), python_function(std::move(then), "cond"),
             python_function(std::move(otherwise), "cond"), read_tensors(operands, "cond")));
       },
@@ -116,9 +117,9 @@ void bind_control_flow(nb::module_& m) {
   m.def(
       "_while_loop",
       [](nb::object go_on, nb::object body, nb::handle carry) {
-        return tensor_list(tn::while_loop(python_function(std::move(go_on), "while_loop"),
-                                          python_function(std::move(body), "while_loop"),
-                                          read_tensors(carry, "while_loop")));
+        return tensor_list(tn::flat::while_loop(python_function(std::move(go_on), "while_loop"),
+                                                python_function(std::move(body), "while_loop"),
+                                                read_tensors(carry, "while_loop")));
       },
       users_call);
   m.def(
@@ -126,9 +127,9 @@ void bind_control_flow(nb::module_& m) {
       [](nb::object body, nb::handle carry, nb::handle xs, std::optional<int64_t> length,
          bool reverse) {
         Tensors start = read_tensors(carry, "scan");
-        ScanResult made =
-            tn::scan(scan_body(std::move(body), start.size()), start, read_tensors(xs, "scan"),
-                     length ? Maybe<int64_t>(*length) : Maybe<int64_t>(), reverse);
+        flat::ScanResult made = tn::flat::scan(
+            scan_body(std::move(body), start.size()), start, read_tensors(xs, "scan"),
+            length ? Maybe<int64_t>(*length) : Maybe<int64_t>(), reverse);
         return nb::make_tuple(tensor_list(made.carry), tensor_list(made.ys));
       },
       users_call, nb::arg("body"), nb::arg("carry"), nb::arg("xs"), nb::arg("length") = nb::none(),
@@ -137,8 +138,8 @@ void bind_control_flow(nb::module_& m) {
   m.def(
       "_checkpoint",
       [](nb::object f, nb::handle args, int segments) {
-        return tensor_list(tn::checkpoint(python_function(std::move(f), "checkpoint"),
-                                          segments)(read_tensors(args, "checkpoint")));
+        return tensor_list(tn::flat::checkpoint(python_function(std::move(f), "checkpoint"),
+                                                segments)(read_tensors(args, "checkpoint")));
       },
       users_call, nb::arg("f"), nb::arg("args"), nb::arg("segments") = 1);
   bind_custom_and_effects(m);

@@ -2,7 +2,7 @@
 // Python functions on lists of tensors as functions of the C++ API.
 #include <nanobind/nanobind.h>
 
-#include "tenon/transforms.h"
+#include "tenon/flat.h"
 
 namespace tn::python {
 

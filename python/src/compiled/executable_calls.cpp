@@ -271,7 +271,7 @@ Executable compile(nb::object f, std::vector<InputInfo> inputs, std::string name
   auto run = [&](const Tensors& args, const std::vector<Dim>& sizes) {
     return trace(f, args, sizes);
   };
-  return compile_ahead_sized(run, std::move(inputs), std::move(settings));
+  return flat::compile_ahead_sized(run, std::move(inputs), std::move(settings));
 }
 
 void save(const Executable& program, const std::filesystem::path& path,

@@ -34,8 +34,8 @@ Index read_slice(PyObject* o) {
 Index read_index(PyObject* o) {
   if (is_plain_integer(o)) return Index(read_size(o, "index"));
   if (PySlice_Check(o)) return read_slice(o);
-  if (o == Py_Ellipsis) return Index::ellipsis();
-  if (o == Py_None) return Index::new_axis();
+  if (o == Py_Ellipsis) return Index(ellipsis);
+  if (o == Py_None) return Index(newaxis);
   Tensor t;
   if (Tensor* given = tensor_in(o)) {
     t = *given;
@@ -85,8 +85,8 @@ struct Widening {
       if (i.kind == Index::Kind::new_axis) continue;
       bool mask = i.kind == Index::Kind::tensor && i.tensor.dtype() == DType::b1;
       if (is_lone_flag(i)) {
-        i.tensor = tn::index(i.tensor, {Index::new_axis()});
-        widen.push_back(Index::new_axis());
+        i.tensor = tn::index(i.tensor, {Index(newaxis)});
+        widen.push_back(Index(newaxis));
         narrow.push_back(Index(0));
       } else if (i.kind == Index::Kind::ellipsis) {
         widen.push_back(i);

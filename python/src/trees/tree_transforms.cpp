@@ -5,7 +5,6 @@
 #include "calls/list_function.h"
 #include "core.h"
 #include "ir/dtype.h"
-#include "transforms/vmap.h"
 #include "trees/tensor_tree.h"
 
 namespace tn::python {
@@ -49,7 +48,7 @@ struct TreeCall {
     std::string path = out->structure.path(leaf);
     return path.empty() ? "the result" : "result" + path;
   }
-  Names names() const {
+  flat::Names names() const {
     return {transform, [this](size_t k) { return argument_name(in.at[k]); },
             [this](size_t k) { return result_name(out->at[k]); }};
   }
@@ -172,8 +171,8 @@ nb::object value_and_grad(nb::object f, nb::tuple args, nb::dict kwargs, nb::tup
     call.out.emplace(result.ptr(), Numbers::first);
     return call.out->tensors;
   };
-  Derivatives made =
-      tn::value_and_grad(run, numbers_up_to(call.in.tensors.size()), call.names())(call.in.tensors);
+  flat::Derivatives made = flat::value_and_grad(run, numbers_up_to(call.in.tensors.size()),
+                                                call.names())(call.in.tensors);
   return nb::make_tuple(call.out->with(made.values), call.in.with(made.derivatives));
 }
 
@@ -185,7 +184,7 @@ nb::object jacobian(nb::object f, nb::tuple args, nb::dict kwargs, nb::tuple key
   TreeCall call = selection.call(transform, std::move(f));
   auto run = [&](const Tensors& tensors) { return call.read(selection.run(call, tensors)); };
   std::vector<int> argnums = numbers_up_to(call.in.tensors.size());
-  Function jacobian_of = (reverse ? jacrev : jacfwd)(run, argnums, call.names());
+  Function jacobian_of = (reverse ? flat::jacrev : flat::jacfwd)(run, argnums, call.names());
   Tensors made = jacobian_of(call.in.tensors);
   Leaves leaves;
   auto columns = static_cast<ptrdiff_t>(argnums.size());  // none of arguments without tensors
@@ -243,7 +242,7 @@ class TreePullback {
   }
 
   std::unique_ptr<TreeCall> call_;  // what errors are worded with stays where it is
-  tn::Pullback pullback_;
+  flat::Pullback pullback_;
 };
 
 nb::object vjp(nb::object f, nb::handle primals, nb::handle cotangents) {
@@ -260,7 +259,7 @@ nb::object jvp(nb::object f, nb::handle primals, nb::handle tangents) {
   check_primals(primals, "jvp");
   TreeCall call{"jvp", std::move(f), TensorTree(primals.ptr(), Numbers::are_tensors), {}};
   Tensors given = call.in.matching(tangents.ptr(), "jvp: tangents and primals differ in structure");
-  Derivatives made = tn::jvp(std::ref(call), call.in.tensors, given, call.names());
+  flat::Derivatives made = flat::jvp(std::ref(call), call.in.tensors, given, call.names());
   return nb::make_tuple(call.out->with(made.values), call.out->with(made.derivatives));
 }
 
@@ -269,10 +268,10 @@ nb::object jvp(nb::object f, nb::handle primals, nb::handle tangents) {
 bool is_axis(PyObject* o) { return o == Py_None || (PyLong_Check(o) && !PyBool_Check(o)); }
 
 /// The axis of each tensor in `tree`, from a tree in which one axis may stand for many.
-BatchAxes axes_of(const TensorTree& tree, nb::handle given, std::string_view what) {
+flat::BatchAxes axes_of(const TensorTree& tree, nb::handle given, std::string_view what) {
   Leaves leaves =
       tree.structure.match(given.ptr(), is_axis, format("vmap: {} differ in structure", what));
-  BatchAxes axes;
+  flat::BatchAxes axes;
   for (size_t leaf : tree.at) {
     PyObject* o = leaves[leaf].ptr();
     if (!is_axis(o))
@@ -285,8 +284,8 @@ BatchAxes axes_of(const TensorTree& tree, nb::handle given, std::string_view wha
 nb::object call_mapped_tree(nb::object f, nb::tuple args, nb::dict kwargs, nb::handle in_axes,
                             nb::handle out_axes) {
   TreeCall call{"vmap", std::move(f), TensorTree(args.ptr(), Numbers::stay), {}};
-  BatchAxes axes = axes_of(call.in, in_axes, "in_axes and arguments");
-  Tensors made = call_mapped(
+  flat::BatchAxes axes = axes_of(call.in, in_axes, "in_axes and arguments");
+  Tensors made = flat::call_mapped(
       [&](const Tensors& tensors) { return call(tensors, kwargs); }, call.in.tensors, axes,
       [&] { return axes_of(*call.out, out_axes, "out_axes and results"); }, call.names());
   return call.out->with(made);

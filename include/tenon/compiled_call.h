@@ -1,0 +1,154 @@
+#pragma once
+// Calls of compiled functions: the core on lists of tensors, and the typed call above it.
+#include <memory>
+
+#include "tenon/compile_settings.h"
+#include "tenon/typed.h"
+
+namespace tn {
+
+namespace flat {
+
+/// A call of a compiled function: its arguments, and how to trace the function for them.
+class CompiledCall {
+ public:
+  tree::Contents in{"compile"};  // the arguments
+  size_t donated = 0;            // so many tensors, the first ones, may be overwritten
+  std::source_location place;
+
+  explicit CompiledCall(std::source_location place) : place(place) {}
+  virtual ~CompiledCall() = default;
+  /// Runs the function on parameters in the place of the arguments.
+  virtual Tensors trace(const Tensors& params) = 0;
+  /// What `finish` needs of the trace that was made last.
+  virtual std::shared_ptr<const void> kept() { return nullptr; }
+  virtual void finish(Tensors&& results, const void* kept) = 0;
+  virtual void visit_arguments(tree::Visitor& visitor) = 0;
+  /// What errors and reports call a tensor, and a setting, of the arguments.
+  virtual std::string name(size_t tensor);
+  virtual std::string setting_name(size_t word);
+};
+
+/// The traces of a function, found by the types and the structure of arguments. Copies share them;
+/// calls may come from any thread.
+class CompiledFunction {
+ public:
+  explicit CompiledFunction(const CompileSettings& settings);
+  /// Donated arguments are null afterwards; they are there again when a run fails before it has
+  /// written there.
+  void operator()(CompiledCall& call) const;
+  std::string show(std::string_view stage, CompiledCall& call) const;
+  std::string explain(CompiledCall& call) const;
+  CallStats stats() const;
+  std::vector<std::string> why_recompiled() const;
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace flat
+
+namespace typed {
+
+/// A call of a compiled `F` with trees of the types `A`, which stay where they are.
+template <class F, class... A>
+class CompiledCall final : public flat::CompiledCall {
+ public:
+  using R = Result<F, A...>;
+
+  /// Rvalues are moved from, module or not.
+  template <class... G>
+  CompiledCall(const F& f, size_t donated_arguments, std::source_location place, G&&... given)
+      : flat::CompiledCall(place),
+        f_(f),
+        args_(FromValues(), const_cast<A&>(static_cast<const A&>(given))...) {
+    in.tensors.reserve((capacity(given) + ... + 0));
+    size_t i = 0;
+    (collect<G>(i++, const_cast<A&>(static_cast<const A&>(given)), donated_arguments), ...);
+  }
+  R take() { return std::move(*result_); }
+
+  Tensors trace(const Tensors& params) override {
+    Pack<A...> args = args_.with([](A&... each) { return Pack<A...>(FromValues(), each...); });
+    Tensors tensors = params;
+    tree::Filling filling(tensors.data());
+    args.with([&](A&... each) { typed::visit_arguments(filling, each...); });
+    Later<R> made;
+    {
+      UserCode own;
+      args.with(
+          [&](A&... each) { made.set([&]() -> decltype(auto) { return invoke(f_, each...); }); });
+    }
+    tensors = tensors_of(*made, "compile");
+    if constexpr (!kIsList) {
+      tree::Hollowing hollowing;
+      tree::visit(*made, hollowing);
+      kept_ = std::make_shared<const R>(std::move(*made));
+    }
+    return tensors;
+  }
+  std::shared_ptr<const void> kept() override { return kept_; }
+  void finish(Tensors&& results, const void* kept) override {
+    if constexpr (std::is_same_v<R, Tensor>)
+      result_.set([&] { return std::move(results[0]); });
+    else if constexpr (kIsList)
+      result_.set([&] { return std::move(results); });
+    else
+      result_.set([&] { return filled(R(*static_cast<const R*>(kept)), results.data()); });
+  }
+  void visit_arguments(tree::Visitor& visitor) override {
+    args_.with([&](A&... each) { typed::visit_arguments(visitor, each...); });
+  }
+
+ private:
+  static constexpr bool kIsList = std::is_same_v<R, Tensor> || std::is_same_v<R, Tensors>;
+
+  template <class T>
+  static size_t capacity(const T& value) {
+    if constexpr (requires {
+                    value.capacity();
+                    value.size();
+                  })
+      return value.size() * (sizeof(*value.begin()) / sizeof(Tensor));
+    else
+      return sizeof(T) / sizeof(Tensor);
+  }
+  template <class G, class T>
+  void collect(size_t i, T& argument, size_t donated_arguments) {
+    in.takes_over = !std::is_lvalue_reference_v<G> && !std::is_const_v<G>;
+    if constexpr (std::is_same_v<T, Tensor>) {
+      if (argument && in.takes_over)
+        in.tensors.push_back(std::move(argument));
+      else if (argument)
+        in.tensors.push_back(argument);
+      else
+        visit_named(i, argument);
+    } else {
+      visit_named(i, argument);
+    }
+    if (i < donated_arguments) donated = in.tensors.size();
+  }
+  template <class T>
+  void visit_named(size_t i, T& argument) {
+    tree::visit(argument, in, {.name = argument_name(i)});
+  }
+
+  const F& f_;
+  Pack<A&...> args_;
+  Later<R> result_;
+  std::shared_ptr<const R> kept_;  // the structure of the result
+};
+
+/// An argument as the tree that it is: itself where it is one.
+template <class T>
+decltype(auto) as_value(T&& value) {
+  if constexpr (std::is_same_v<Value<T>, std::remove_cvref_t<T>>)
+    return std::forward<T>(value);
+  else
+    return Value<T>(value);
+}
+
+}  // namespace typed
+
+}  // namespace tn

@@ -1,0 +1,77 @@
+#pragma once
+// Batches of data for training.
+//
+//     for (auto [x, y] : tn::data::batches(images, labels, 128)) ...
+//     for (auto [x, y] : tn::data::batches(images, labels, 128, {.key = tn::random::key(0)})) ...
+#include <tuple>
+
+#include "tenon/tensor.h"
+
+namespace tn::data {
+
+struct BatchSettings {
+  /// Examples are drawn in an order that the key decides, another one in each epoch. Null: in the
+  /// order of the data.
+  Tensor key = {};
+  /// Leaves out a last batch that is smaller.
+  bool drop_last = false;
+  int64_t epochs = 1;
+};
+
+/// Examples along the first axis of some tensors, `size` at a time.
+class AnyBatches {
+ public:
+  AnyBatches(Tensors columns, int64_t size, BatchSettings settings);
+  /// How many there are, in all epochs.
+  int64_t size() const { return per_epoch_ * settings_.epochs; }
+  /// The tensors of a batch.
+  Tensors at(int64_t number) const;
+
+ private:
+  Tensors columns_;
+  int64_t examples_ = 0, size_, per_epoch_ = 0;
+  BatchSettings settings_;
+  mutable int64_t epoch_ = -1;  // whose order is known
+  mutable Tensor order_;
+};
+
+/// A range of batches: tensors, or tuples of `N` of them.
+template <size_t N>
+class Batches : public AnyBatches {
+ public:
+  using AnyBatches::AnyBatches;
+
+  class Iterator {
+   public:
+    Iterator(const Batches* of, int64_t at) : of_(of), at_(at) {}
+    auto operator*() const { return as_batch(of_->at(at_), std::make_index_sequence<N>()); }
+    Iterator& operator++() { return ++at_, *this; }
+    friend bool operator==(const Iterator& a, const Iterator& b) { return a.at_ == b.at_; }
+
+   private:
+    template <size_t... I>
+    static auto as_batch(Tensors list, std::index_sequence<I...>) {
+      if constexpr (N == 1)
+        return std::move(list[0]);
+      else
+        return std::tuple(std::move(list[I])...);
+    }
+    const Batches* of_;
+    int64_t at_;
+  };
+  Iterator begin() const { return {this, 0}; }
+  Iterator end() const { return {this, this->size()}; }
+};
+
+/// Batches of `size` examples: of one tensor they are tensors, of several tuples.
+inline Batches<1> batches(Tensor x, int64_t size, BatchSettings settings = {}) {
+  return {{std::move(x)}, size, std::move(settings)};
+}
+inline Batches<2> batches(Tensor x, Tensor y, int64_t size, BatchSettings settings = {}) {
+  return {{std::move(x), std::move(y)}, size, std::move(settings)};
+}
+inline Batches<3> batches(Tensor x, Tensor y, Tensor z, int64_t size, BatchSettings settings = {}) {
+  return {{std::move(x), std::move(y), std::move(z)}, size, std::move(settings)};
+}
+
+}  // namespace tn::data

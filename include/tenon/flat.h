@@ -1,0 +1,129 @@
+#pragma once
+// Transforms and control flow on lists of tensors: the core below the typed functions of
+// transforms.h and control_flow.h, and below bindings of other languages.
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tenon/tensor.h"
+
+namespace tn {
+
+using Function = std::function<Tensors(const Tensors&)>;
+
+namespace flat {
+
+/// What errors call the transform, and its arguments and results: numbers when left out.
+struct Names {
+  std::string_view transform;
+  std::function<std::string(size_t)> argument = {}, result = {};
+};
+
+/// The results of a function and its derivative, backwards: called with cotangents of the results
+/// (null: zero), it gives those of the arguments.
+class Pullback {
+ public:
+  Pullback(const Function& f, const Tensors& primals, const std::vector<int>& argnums,
+           Names names = {"vjp"});
+  const Tensors& outputs() const { return outputs_; }
+  Tensors operator()(const Tensors& cotangents) const;
+
+ private:
+  struct Record;
+  std::shared_ptr<const Record> record_;
+  Tensors outputs_;
+};
+
+struct Derivatives {
+  Tensors values, derivatives;
+};
+
+/// The results of `f` and the cotangents of its arguments, from those of its results.
+Derivatives vjp(const Function& f, const Tensors& primals, const Tensors& cotangents);
+/// The results of `f` and their tangents, from those of its arguments (null: zero).
+Derivatives jvp(const Function& f, const Tensors& primals, const Tensors& tangents,
+                const Names& names = {"jvp"});
+
+/// The gradient of `f`, whose first result must be a scalar, with respect to the arguments at
+/// `argnums`.
+Function grad(Function f, std::vector<int> argnums = {0});
+/// The results of `f` with the gradient of the first.
+std::function<Derivatives(const Tensors&)> value_and_grad(Function f,
+                                                          std::vector<int> argnums = {0},
+                                                          Names names = {"grad"});
+
+/// The Jacobians of the results of `f` with respect to the arguments at `argnums`, each of the
+/// shape of the result followed by that of the argument: all of the first result, then of the
+/// second. `jacrev` works row by row, `jacfwd` column by column: the fewer, the better.
+Function jacrev(Function f, std::vector<int> argnums = {0}, Names names = {"jacrev"});
+Function jacfwd(Function f, std::vector<int> argnums = {0}, Names names = {"jacfwd"});
+/// The second derivatives of `f`, which returns one scalar.
+Function hessian(Function f, std::vector<int> argnums = {0});
+
+/// `f` applied along axis `in_axes[i]` of each argument, and its results stacked along `out_axes`.
+/// Nothing: an argument is the same for every example. Empty lists mean axis 0 everywhere.
+using BatchAxes = std::vector<Maybe<int>>;
+Function vmap(Function f, BatchAxes in_axes = {}, BatchAxes out_axes = {});
+/// One such call. `out_axes` is called once the results are known.
+Tensors call_mapped(const Function& f, const Tensors& args, const BatchAxes& in_axes,
+                    const std::function<BatchAxes()>& out_axes, const Names& names);
+
+/// `f`, of which a derivative keeps the arguments only: what lies between is computed again when it
+/// is needed. Values have the same bits as those of `f`, and so have gradients,
+/// but for the order in which those of an argument of several such calls are added up. With several
+/// `segments` what passes from one to the next is kept too, and one at a time is computed again.
+Function checkpoint(Function f, int segments = 1);
+
+/// How to differentiate and batch a function, from its user. Any of them may be left out.
+struct CustomRules {
+  /// Cotangents of the arguments (null: zero), from those of the results (null: integers).
+  std::function<Tensors(const Tensors& primals, const Tensors& cotangents, const Tensors& outputs)>
+      vjp;
+  /// Tangents of the results (null: zero), from those of the arguments (null: integers).
+  std::function<Tensors(const Tensors& primals, const Tensors& tangents)> jvp;
+  /// Results on a batch of `size`, and which of them are batched: arguments in `batched`, and such
+  /// results, have the batch as axis 0.
+  std::function<std::pair<Tensors, std::vector<bool>>(
+      const Tensors& args, const std::vector<bool>& batched, int64_t size)>
+      vmap;
+  /// Names of the last arguments, which rules are not given: there is no derivative in them.
+  std::vector<std::string> constants = {};
+};
+/// `f` with rules of its own. What is left out follows from the rest, and at last from `f` itself.
+Function custom_function(Function f, CustomRules rules);
+
+/// `then(operands)` where `pred`, one bool, is true, `otherwise(operands)` where it is false. Both
+/// are traced and must return the same types; one of them runs.
+Tensors cond(const Operand& pred, const Function& then, const Function& otherwise,
+             const Tensors& operands);
+
+/// The carry after `body`, which takes and returns it, has been applied as long as `go_on` of it is
+/// true. Types of the carry stay the same.
+Tensors while_loop(const Function& go_on, const Function& body, const Tensors& carry);
+
+struct ScanResult {
+  Tensors carry, ys;
+};
+/// From the carry and the current slice of every x to the new carry and the slices of every y.
+using ScanBody = std::function<ScanResult(const Tensors& carry, const Tensors& x)>;
+
+/// Goes over the first axis of `xs` (from the end when `reverse`): the final carry, and ys stacked
+/// along their first axis. Without xs `length` says how often.
+ScanResult scan(const ScanBody& body, const Tensors& carry, const Tensors& xs,
+                Maybe<int64_t> length = {}, bool reverse = false);
+
+/// The place of the user's call, for errors of what is called while it exists.
+class Place {
+ public:
+  explicit Place(const std::source_location& at);
+  ~Place();
+  Place(const Place&) = delete;
+
+ private:
+  uint64_t outer_;
+};
+
+}  // namespace flat
+}  // namespace tn

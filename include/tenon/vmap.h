@@ -1,0 +1,99 @@
+#pragma once
+// vmap: a typed function of one example, applied to a batch. checkpoint: a function whose
+// intermediate values are recomputed for derivatives.
+#include "tenon/typed.h"
+
+namespace tn {
+
+/// An axis for each argument or result; `tn::none`: the same for every example.
+using BatchAxes = flat::BatchAxes;
+
+namespace typed {
+
+/// One axis a tensor, from one axis a tree of `counts` tensors each. No axes: axis 0 everywhere.
+BatchAxes axes_by_tensor(const BatchAxes& axes, const std::vector<size_t>& counts,
+                         std::string_view what);
+
+template <class T>
+size_t count_of(T& value) {
+  return tensors_of(value, "vmap", "", true).size();
+}
+/// How many tensors the parts of a result have: those of a tuple or pair, or the whole.
+template <class R>
+std::vector<size_t> counts_of(R& result) {
+  if constexpr (
+      requires { result.begin(); } || !requires { std::tuple_size<R>::value; })
+    return {count_of(result)};
+  else
+    return std::apply([](auto&... part) { return std::vector<size_t>{count_of(part)...}; }, result);
+}
+
+template <class F>
+struct Vmap : CallableAs<Vmap<F>, F> {
+  F f;
+  BatchAxes in_axes, out_axes;
+  std::source_location place;
+
+  Vmap(F f, BatchAxes in, BatchAxes out, std::source_location place)
+      : f(std::move(f)), in_axes(std::move(in)), out_axes(std::move(out)), place(place) {}
+
+  template <class... A>
+  auto call(const std::source_location& at, A&&... args) const {
+    check_callable<F, Value<A>...>();
+    flat::Place here(at);
+    Run<F, Value<A>...> run("vmap", f, std::forward<A>(args)...);
+    std::vector<size_t> counts;
+    for (size_t i = 0; i < sizeof...(A); ++i)
+      counts.push_back(run.in.first[i + 1] - run.in.first[i]);
+    Tensors made = flat::call_mapped(
+        run.function(), run.in.tensors, axes_by_tensor(in_axes, counts, "argument"),
+        [&] { return axes_by_tensor(out_axes, counts_of(*run.out), "result"); }, run.names());
+    return run.result(std::move(made));
+  }
+};
+
+template <class F>
+struct Checkpoint : CallableAs<Checkpoint<F>, F> {
+  F f;
+  int segments;
+  std::source_location place;
+
+  Checkpoint(F f, int segments, std::source_location place)
+      : f(std::move(f)), segments(segments), place(place) {}
+
+  template <class... A>
+  auto call(const std::source_location& at, A&&... args) const {
+    check_callable<F, Value<A>...>();
+    flat::Place here(at);
+    Run<F, Value<A>...> run("checkpoint", f, std::forward<A>(args)...);
+    return run.result(flat::checkpoint(run.function(), segments)(run.in.tensors));
+  }
+};
+
+}  // namespace typed
+
+/// `f` applied along an axis of each argument, and its results stacked along an axis: axis 0 unless
+/// `in_axes` and `out_axes` say others. There is one for each argument, and for each element of a
+/// tuple that `f` returns; it holds for all tensors in it.
+///
+///     auto dots = tn::vmap([](tn::Tensor a, tn::Tensor b) { return tn::sum(a * b); });
+///     tn::Tensor each = dots(m, n);
+///     tn::Tensor slopes = tn::vmap(tn::grad(loss), {tn::none, 0, 0})(w, xs, ys).w;
+template <typed::IsFunction F>
+auto vmap(F f, BatchAxes in_axes = {}, BatchAxes out_axes = {},
+          std::source_location place = std::source_location::current()) {
+  return typed::Vmap<F>(std::move(f), std::move(in_axes), std::move(out_axes), place);
+}
+
+/// `f`, of which a derivative keeps the arguments only and rematerialises what lies between. Values
+/// and gradients have the same bits, but for the order in which gradients of an argument of several
+/// such calls are added up. With several `segments` the values between those are kept too.
+///
+///     auto block = tn::checkpoint([&](tn::Tensor x) { return layer(x); });
+template <typed::IsFunction F>
+auto checkpoint(F f, int segments = 1,
+                std::source_location place = std::source_location::current()) {
+  return typed::Checkpoint<F>(std::move(f), segments, place);
+}
+
+}  // namespace tn

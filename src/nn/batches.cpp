@@ -1,0 +1,35 @@
+#include "base/error.h"
+#include "ir/node.h"
+#include "tenon/data.h"
+#include "tenon/random.h"
+
+namespace tn::data {
+
+AnyBatches::AnyBatches(Tensors columns, int64_t size, BatchSettings settings)
+    : columns_(std::move(columns)), size_(size), settings_(std::move(settings)) {
+  if (size < 1) fail("batches: the size must be 1 or more: {}", size);
+  if (settings_.epochs < 0) fail("batches: the number of epochs is negative: {}", settings_.epochs);
+  for (size_t i = 0; i < columns_.size(); ++i) {
+    if (columns_[i].rank() == 0) fail("batches: tensor {} has no examples: it is a scalar", i);
+    if (i == 0) examples_ = columns_[i].dim(0);
+    if (columns_[i].dim(0) != examples_)
+      fail("batches: the tensors have {} and {} examples", examples_, columns_[i].dim(0));
+  }
+  per_epoch_ = settings_.drop_last ? examples_ / size : (examples_ + size - 1) / size;
+}
+
+Tensors AnyBatches::at(int64_t number) const {
+  int64_t epoch = number / per_epoch_, start = number % per_epoch_ * size_;
+  Index part = Index::slice(start, std::min(start + size_, examples_));
+  if (settings_.key && epoch_ != epoch) {
+    Tensor key = random::fold_in(settings_.key, epoch);
+    order_ = random::permutation(examples_, 0, false, key).eval();
+    epoch_ = epoch;
+  }
+  Tensors batch;
+  for (const Tensor& column : columns_)
+    batch.push_back(order_ ? take(column, index(order_, {part}), Axis(0)) : index(column, {part}));
+  return batch;
+}
+
+}  // namespace tn::data

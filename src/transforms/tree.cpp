@@ -1,0 +1,165 @@
+#include "tenon/tree.h"
+
+#include <cstring>
+
+#include "base/error.h"
+#include "ir/place.h"
+#include "tenon/control_flow.h"
+#include "tenon/nn/visit.h"
+#include "tenon/vmap.h"
+#include "transforms/derivative.h"
+
+namespace tn::tree {
+
+std::string Path::dotted() const {
+  std::string before = outer ? outer->dotted() : "";
+  if (name.empty() && number < 0) return before;
+  if (!before.empty()) before += '.';
+  return before + (number < 0 ? std::string(name) : std::to_string(number));
+}
+
+std::string Path::accessed() const {
+  std::string before = outer ? outer->accessed() : "";
+  if (number >= 0) return format("{}[{}]", before, number);
+  if (is_key) return format("{}[\"{}\"]", before, name);
+  if (!before.empty() && !name.empty()) before += '.';
+  return before + std::string(name);
+}
+
+bool Slot::is_trainable() const {
+  return tensor && owner && !is_buffer && !owner->frozen.contains(field);
+}
+
+/// Its length, then eight characters a word.
+void visit_text(std::string_view text, Visitor& visitor, const Path& path) {
+  visitor.setting(path, text.size());
+  for (; !text.empty(); text.remove_prefix(std::min<size_t>(8, text.size()))) {
+    uint64_t word = 0;
+    std::memcpy(&word, text.data(), std::min<size_t>(8, text.size()));
+    visitor.setting(path, word);
+  }
+}
+
+void Words::add_beyond(uint64_t word) {
+  if (more_.empty()) more_.assign(inline_, inline_ + count_);
+  more_.push_back(word);
+}
+
+void Contents::module(const Path&, nn::ModuleBase& module) { structure.push_back(module.training); }
+
+void Contents::tensor(const Slot& slot) {
+  if (slot.owner) {
+    structure.push_back(slot.tensor ? 1 + slot.is_trainable() : 0);
+    if (!slot.tensor) return;
+    fixed.resize(tensors.size());
+    fixed.push_back(!slot.is_trainable());
+    tensors.push_back(slot.tensor);
+    return;
+  }
+  if (!slot.tensor && !allows_null) fail("{}: {} is a null tensor", by, slot.path.accessed());
+  if (takes_over)
+    tensors.push_back(std::move(slot.tensor));
+  else
+    tensors.push_back(slot.tensor);
+}
+
+void Hollowing::tensor(const Slot& slot) {
+  if (!slot.tensor) return;
+  static const Tensor& present = *new Tensor(false);  // outlives every function
+  slot.tensor = slot.owner ? present : Tensor();      // null in a module is absent
+}
+
+void Finding::tensor(const Slot& slot) {
+  if (slot.is_absent()) return;
+  if (number-- == 0) found = slot.path.accessed();
+}
+
+void FindingSetting::setting(const Path& path, uint64_t) {
+  if (number-- == 0) found = path.accessed();
+}
+
+}  // namespace tn::tree
+
+namespace tn {
+
+flat::Place::Place(const std::source_location& at) : outer_(current_loc.bits) {
+  if (!outer_) current_loc = Loc::of(at);
+}
+flat::Place::~Place() { current_loc.bits = outer_; }
+
+typed::UserCode::UserCode() : outer_(std::exchange(current_loc, {}).bits) {}
+typed::UserCode::~UserCode() { current_loc.bits = outer_; }
+
+std::string_view typed::argument_name(size_t i) {
+  constexpr std::string_view kNames[] = {"argument 0", "argument 1", "argument 2", "argument 3",
+                                         "argument 4", "argument 5", "argument 6", "argument 7",
+                                         "argument 8", "argument 9"};
+  return i < std::size(kNames) ? kNames[i] : "a further argument";
+}
+
+Tensors typed::AnyRun::operator()(const Tensors& given) {
+  Tensors tensors = given;
+  tree::Filling filling(tensors.data());
+  visit_arguments(filling);
+  {
+    UserCode own;
+    call();
+  }
+  tree::Contents made(in.by);
+  visit_result(made);
+  return std::move(made.tensors);
+}
+
+Function typed::AnyRun::function() {
+  return [this](const Tensors& given) { return (*this)(given); };
+}
+
+flat::Names typed::AnyRun::names() {
+  return {in.by,
+          [this](size_t i) {
+            tree::Finding finding(i);
+            visit_arguments(finding);
+            return finding.found;
+          },
+          [this](size_t i) {
+            tree::Finding finding(i);
+            visit_result(finding);
+            return finding.found == "result" ? "the result" : finding.found;
+          }};
+}
+
+void typed::AnyRun::forget_tensors() {
+  tree::Hollowing hollowing;
+  visit_arguments(hollowing);
+  visit_result(hollowing);
+  in.tensors.clear();
+}
+
+void typed::AnyRun::fill_result(Tensors& tensors) {
+  tree::Filling filling(tensors.data());
+  visit_result(filling);
+}
+
+std::vector<int> typed::differentiable(const Tensors& tensors) {
+  std::vector<int> numbers;
+  for (size_t i = 0; i < tensors.size(); ++i)
+    if (is_differentiable(tensors[i].dtype())) numbers.push_back(static_cast<int>(i));
+  return numbers;
+}
+
+flat::BatchAxes typed::axes_by_tensor(const flat::BatchAxes& axes,
+                                      const std::vector<size_t>& counts, std::string_view what) {
+  if (axes.empty()) return {};
+  if (axes.size() != counts.size())
+    fail("vmap: {} {}_axes for {} {}s", axes.size(), what == "result" ? "out" : "in", counts.size(),
+         what);
+  flat::BatchAxes by_tensor;
+  for (size_t i = 0; i < axes.size(); ++i) by_tensor.insert(by_tensor.end(), counts[i], axes[i]);
+  return by_tensor;
+}
+
+void typed::fail_structure(std::string_view by, std::string_view what) {
+  fail(Hint{"numbers are constants: make what changes a tensor"}, "{}: {}", by, what);
+}
+
+}  // namespace tn

@@ -1,0 +1,56 @@
+// Batches, progress and formatting in C++.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "errors.h"
+#include "tenon/format.h"
+#include "tenon/nn.h"
+#include "tenon/tenon.h"
+
+using namespace tn;
+
+TEST_CASE("batches of several tensors, with progress") {
+  Tensor x = reshape(arange(10.0), {5, 2}), y = arange(5);
+  std::vector<int64_t> sizes, seen;
+  for (auto [a, b] : progress(data::batches(x, y, 2), "train")) {
+    sizes.push_back(a.dim(0));
+    for (Tensor label : b) seen.push_back(label.item<int64_t>());
+  }
+  CHECK(sizes == std::vector<int64_t>{2, 2, 1});
+  CHECK(seen == std::vector<int64_t>{0, 1, 2, 3, 4});
+  CHECK(data::batches(x, 2, {.drop_last = true}).size() == 2);
+}
+
+TEST_CASE("a key decides the order of examples, another one in each epoch") {
+  Tensor y = arange(100);
+  std::vector<std::vector<int64_t>> epochs;
+  for (Tensor batch : data::batches(y, 100, {.key = random::key(3), .epochs = 2}))
+    epochs.push_back(batch.to_vector<int64_t>());
+  REQUIRE(epochs.size() == 2);
+  CHECK(epochs[0] != epochs[1]);
+  std::vector<int64_t> again =
+      (*data::batches(y, 100, {.key = random::key(3)}).begin()).to_vector<int64_t>();
+  CHECK(again == epochs[0]);
+  std::sort(again.begin(), again.end());
+  CHECK(again == y.to_vector<int64_t>());
+}
+
+TEST_CASE("what batches refuse") {
+  CHECK(contains(error_in([] { data::batches(arange(3), arange(4), 2); }), "3 and 4 examples"));
+  CHECK(contains(error_in([] { data::batches(arange(3), 0); }), "size must be 1 or more: 0"));
+  CHECK(contains(error_in([] { data::batches(array(1.0), 1); }), "it is a scalar"));
+}
+
+TEST_CASE("tensors in format strings") {
+  CHECK(fmt::format("x = {}", array({1.f, 2.f})) == "x = tensor([1., 2.], dtype=float32)");
+}
+
+TEST_CASE("a model of layers and functions, and a loss") {
+  nn::Sequential model{nn::Linear(4, 8), nn::relu, nn::Linear(8, 3)};
+  Tensor x = ones({5, 4}), y = zeros({5}, int64);
+  Tensor loss = nn::cross_entropy(model(x), y);
+  CHECK(loss.shape() == Shape{});
+  nn::Sequential d =
+      grad([&](const nn::Sequential& m) { return nn::cross_entropy(m(x), y); })(model);
+  CHECK(d.state_dict().size() == 4);
+}

@@ -1,0 +1,38 @@
+"""Misuse of typed functions in C++ is a sentence of the compiler, in the words of the API."""
+
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+INCLUDE = pathlib.Path(__file__).parents[2] / "include"
+
+# what a program does, and what the compiler says about it
+MISUSES = {
+    "struct Plain { tn::Tensor w; }; auto y = tn::grad([](Plain p) { return p.w; })(Plain());":
+        "an argument, a result or a field is a tensor, a number, text",
+    "auto y = tn::grad([](tn::Tensor x) { return x.item<float>(); })(tn::Tensor());":
+        "the function returns a number, which depends on nothing",
+    "auto y = tn::vmap([](auto a, auto b) { return a + b; })(tn::Tensor());":
+        "the function cannot be called with arguments of these types",
+    "int n = 0; auto y = tn::compile([n](tn::Tensor x) mutable { ++n; return x; })(tn::Tensor());":
+        "the function changes itself: remove `mutable`",
+    "auto y = tn::grad([](tn::Tensor x, double s) { return x * s; }, tn::wrt<1>)(tn::Tensor(), 2.0);":
+        "a number is a constant: derivatives are with respect to tensors",
+    "auto y = tn::compile([](tn::Tensor) {})(tn::Tensor());": "the function returns nothing",
+    "auto y = tn::while_loop([](int i) { return i < 3; }, [](int i) { return i + 1; }, 0);":
+        "the carry is a number, which is a constant",
+    "auto y = tn::scan([](tn::Tensor h, tn::Tensor x) { return h + x; }, tn::Tensor(), tn::Tensor());":
+        "the body returns the new carry and an output",
+}
+
+
+@pytest.mark.parametrize("use, said", MISUSES.items(), ids=MISUSES.values())
+def test_misuse_is_a_sentence(use: str, said: str, tmp_path: pathlib.Path) -> None:
+    source = tmp_path / "misuse.cpp"
+    source.write_text(f"#include <tenon/tenon.h>\nint main() {{ {use} }}\n")
+    command = [os.environ.get("CXX", "c++"), "-std=c++20", "-fsyntax-only", f"-I{INCLUDE}", source]
+    made = subprocess.run(command, capture_output=True, text=True)
+    assert made.returncode != 0
+    assert said in made.stderr
