@@ -4,7 +4,7 @@ import collections
 import re
 import sys
 
-from sources import listed_files, text_of
+from sources import is_generated, listed_files, text_of
 
 VAGUE = re.compile(r"(^|[/_.-])(utils?|common|misc|helpers?|v2)([/_.-]|$)")
 UNFINISHED = re.compile(r"\b(TO[D]O|FIX[M]E)\b(?!\s*\(#\d+\))")
@@ -18,8 +18,8 @@ TYPE = re.compile(r"(?:class|struct|union|enum(?: class)?)\s+"
 ROOMS = ("src", "include", "python/src", "python/tenon")  # where a file is found by its name
 PACKAGE_FILES = ("__init__", "__main__")
 SHARED_FILE_NAMES = {  # file name without suffixes: why two folders have it
-    "attention": "the layer, in the languages of nn",
     "checks": "of the arguments of layers, in the languages of nn",
+    "pools": "layers of nn, and the blocks of models that only Python has",
     "layers": "of nn and of models, in both languages",
     "physical": "the model that runs, in both languages",
     "weights": "initial and saved ones, in the languages of nn",
@@ -74,10 +74,11 @@ def shared_names(paths):
 
 def shared_file_names(paths):
     """File names that lead to several folders. A public header, its implementation and the Python
-    module that offers the same are one place."""
+    module that offers the same are one place. Generated files name their source."""
     homes = collections.defaultdict(set)
     for path in paths:
-        if str(path).startswith(tuple(f"{room}/" for room in ROOMS)):
+        in_a_room = str(path).startswith(tuple(f"{room}/" for room in ROOMS))
+        if in_a_room and not is_generated(text_of(path) or ""):
             homes[path.name.split(".")[0]].add(str(path.parent))
     for name, folders in sorted(homes.items()):
         public = any(folder.startswith("include") for folder in folders)

@@ -18,12 +18,12 @@ MISUSES = {
         "the function cannot be called with arguments of these types",
     "int n = 0; auto y = tn::compile([n](tn::Tensor x) mutable { ++n; return x; })(tn::Tensor());":
         "the function changes itself: remove `mutable`",
-    "auto y = tn::grad([](tn::Tensor x, double s) { return x * s; }, tn::wrt<1>)(tn::Tensor(), 2.0);":
+    "tn::Tensor x; tn::grad([](tn::Tensor x, double s) { return x * s; }, tn::wrt<1>)(x, 2.0);":
         "a number is a constant: derivatives are with respect to tensors",
     "auto y = tn::compile([](tn::Tensor) {})(tn::Tensor());": "the function returns nothing",
     "auto y = tn::while_loop([](int i) { return i < 3; }, [](int i) { return i + 1; }, 0);":
         "the carry is a number, which is a constant",
-    "auto y = tn::scan([](tn::Tensor h, tn::Tensor x) { return h + x; }, tn::Tensor(), tn::Tensor());":
+    "tn::Tensor x; tn::scan([](tn::Tensor h, tn::Tensor x) { return h + x; }, x, x);":
         "the body returns the new carry and an output",
 }
 

@@ -1,4 +1,4 @@
-#include "tenon/nn/spatial.h"
+#include "tenon/nn/convolution.h"
 
 #include "nn/checks.h"
 #include "nn/initial.h"
