@@ -187,6 +187,93 @@ PYTHON = [
 ]
 
 
+class BadTree:
+    """Its flatten function returns a list."""
+
+
+tn.tree.register(BadTree, lambda x: [1], lambda static, tree: BadTree())
+
+
+class BadCapsule:
+    def __dlpack__(self, **options):
+        return None
+
+    def __dlpack_device__(self):
+        return (1, 0)
+
+
+def scaled_with_bad_vmap():
+    f = tn.custom_function(lambda x: x * 2)
+    f.vmap(lambda x, axis: x)
+    return f
+
+
+def linear_model():
+    model = tn.Model()
+    model |= tn.model.Linear(2)(input="x", output="y")
+    return model
+
+
+def terminal_block(*terminals):
+    return tn.model.Block.of("Odd", [tn.model.Terminal(*t) for t in terminals], lambda *_: [])
+
+
+FOREIGN = [
+    (lambda: tn.asarray(np.ones([1] * 20, np.float32)), "asarray: 20 axes are more than 16"),
+    (lambda: tn.from_dlpack(BadCapsule()), "__dlpack__ of BadCapsule gave no usable capsule"),
+    (lambda: tn.from_dlpack(np.ones([1] * 20, np.float32)), "from_dlpack: 20 axes are more than"),
+    (lambda: tn.tree.leaves(BadTree()), "flatten of BadTree must return (tree, static), not list"),
+    (lambda: tn.vmap(scaled_with_bad_vmap())(ones(2)), "vmap must return results and their axes"),
+    (lambda: tn.save("x.npy", {"a": ones(2)}), "save: takes a path and one tensor, not a dict"),
+]
+
+MODELS = [
+    (lambda: tn.model.Relu()(name=3), "Relu: the name of a block is a string, not int"),
+    (lambda: tn.compile(linear_model(), discard_keys=[3]), "discard_keys are names, not 3"),
+    (
+        lambda: tn.compile(
+            linear_model(), tn.CpuBackend(precision="float64"), mixed_precision=True
+        ),
+        "mixed_precision with a precision of",
+    ),
+    (
+        lambda: tn.compile(linear_model(), jit_options={"static_argnums": 2}),
+        "compile: only params (0) and data (1) can be static",
+    ),
+    (
+        lambda: tn.compile(
+            linear_model(),
+            shapes={"x": [tn.NamedDimension("n", min=1, opt=2, max=4), 3]},
+        ).summary(depth=0),
+        "summary: depth must be a positive number, not 0",
+    ),
+    (
+        lambda: tn.compile(linear_model(), shapes={"x": [2, 3]}).draw().save("x.png"),
+        "draw: 'x.png' ends neither with .svg nor with .html",
+    ),
+    (lambda: tn.compile(linear_model(), shapes={"x": [-2, 3]}), "size 0 of 'x' is negative: -2"),
+    (lambda: terminal_block(("a",), ("a", "output")), "Odd: two terminals 'a'"),
+    (lambda: terminal_block(("a", "output"), ("b",)), "Odd: outputs come after other terminals"),
+]
+
+
+def groups():
+    return tn.optim.SGD(0.1, momentum=0.9).init({"a": ones(2)})
+
+
+TRAINING = [
+    (lambda: nn.init.sparse(0.5)(ones(2)), "init.sparse: expected a matrix, given [2]"),
+    (lambda: nn.Linear(2, 3).update({"no": ones(2)}), "has no 'no'"),
+    (lambda: nn.Linear(2, 3).update({"weight": {"a": ones(2)}}), "update: "),
+    (lambda: nn.Sequential(nn.Linear(2, 3)).update({"layers": []}), "update: "),
+]
+
+
+@pytest.mark.parametrize("call, message", FOREIGN + MODELS + TRAINING)
+def test_objects(call, message):
+    check(call, message)
+
+
 @pytest.mark.parametrize("call, message", SHAPES + PRODUCTS + INDICES)
 def test_ops(call, message):
     check(call, message)

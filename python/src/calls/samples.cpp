@@ -33,7 +33,7 @@ nb::list arg_types(const OpDef& op, const Sample& sample) {
   std::string_view rest = sample.args;
   while (!rest.empty()) {
     std::optional<Type> type = parse_type(rest);
-    if (!type) fail("{}: bad sample: '{}'", op.name, sample.args);
+    invariant(type.has_value(), "{}: bad sample: '{}'", op.name, sample.args);
     made.append(nb::make_tuple(dtype_object(type->dtype), shape_tuple(type->shape)));
     size_t next = rest.find_first_not_of(", ");
     rest = next == rest.npos ? std::string_view() : rest.substr(next);

@@ -41,7 +41,7 @@ std::vector<TypeRef> types_of(const std::vector<std::string>& texts) {
   for (std::string_view text : texts) {
     std::string_view rest = text;
     std::optional<Type> type = parse_type(rest);
-    if (!type || !rest.empty()) fail("c file: not a type: \"{}\"", text);
+    invariant(type && rest.empty(), "c file: not a type: \"{}\"", text);
     types.push_back(intern(*type));
   }
   return types;

@@ -22,7 +22,7 @@ Ints ints(const Numbers& numbers) { return Ints(numbers.begin(), numbers.end());
 Block make_op_block(const std::string& name, int count, const std::string& text, nb::tuple args,
                     nb::dict keywords) {
   const OpDef* op = find_op(name);
-  if (!op) fail("no op '{}'", name);
+  invariant(op, "no op '{}'", name);
   GivenArguments given = read_given(spec_of(*op), args, keywords);
   return op_block(*op, {std::move(given.attrs), std::move(given.operands), count, text});
 }

@@ -105,8 +105,8 @@ Update read_update(std::string_view how) {
   if (how == "add") return Update::add;
   if (how == "multiply") return Update::multiply;
   if (how == "max") return Update::maximum;
-  if (how == "min") return Update::minimum;
-  fail("index_update: unknown update: {}", how);
+  invariant(how == "min", "index_update: unknown update: {}", how);
+  return Update::minimum;
 }
 
 Tensor updated(const Tensor& x, PyObject* key, PyObject* value, Update how) {

@@ -48,7 +48,7 @@ PyObject* not_implemented() { Py_RETURN_NOTIMPLEMENTED; }
 
 const OpDef& op_of(Symbol symbol) {
   const OpDef* op = found_ops[symbol];
-  if (!op) unsupported({}, "operator {}: no op has this symbol", kTexts[symbol]);
+  invariant(op, "operator {}: no op has this symbol", kTexts[symbol]);
   return *op;
 }
 
