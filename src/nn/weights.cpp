@@ -1,4 +1,5 @@
 // Weights by their names: into files, out of files, and from those of other libraries.
+#include <ranges>
 #include <vector>
 
 #include "base/error.h"
