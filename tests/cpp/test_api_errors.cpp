@@ -2,11 +2,10 @@
 #include <doctest/doctest.h>
 
 #include "errors.h"
-#include "tenon/control_flow.h"
+#include "tenon/flat.h"
 #include "tenon/model_blocks.h"
 #include "tenon/ops.h"
 #include "tenon/physical_model.h"
-#include "tenon/transforms.h"
 
 using namespace tn;
 
@@ -24,22 +23,23 @@ Tensors twice(const Tensors& in) { return {in[0], in[0]}; }
 
 TEST_CASE("errors of control flow") {
   Tensor x = ones({2}), yes(true);
-  check_error("cond: the branches return 1 and 2 results", [&] { cond(yes, first, twice, {x}); });
+  check_error("cond: the branches return 1 and 2 results",
+              [&] { flat::cond(yes, first, twice, {x}); });
   check_error("while_loop: the condition returns 2 results",
-              [&] { while_loop(twice, first, {yes}); });
+              [&] { flat::while_loop(twice, first, {yes}); });
 }
 
 TEST_CASE("errors of transforms") {
   Tensor x = ones({2});
-  check_error("vmap: 2 in_axes for 1 arguments", [&] { vmap(first, {0, 0})({x}); });
-  check_error("vmap: 2 out_axes for 1 results", [&] { vmap(first, {0}, {0, 0})({x}); });
+  check_error("vmap: 2 in_axes for 1 arguments", [&] { flat::vmap(first, {0, 0})({x}); });
+  check_error("vmap: 2 out_axes for 1 results", [&] { flat::vmap(first, {0}, {0, 0})({x}); });
   auto sum_of = [](const Function& f) {
     return [f](const Tensors& in) { return Tensors{sum(f(in)[0])}; };
   };
   auto with_vjp = [&](Tensors cotangents) {
-    CustomRules rules;
+    flat::CustomRules rules;
     rules.vjp = [=](const Tensors&, const Tensors&, const Tensors&) { return cotangents; };
-    grad(sum_of(custom_function(first, rules)))({x});
+    flat::grad(sum_of(flat::custom_function(first, rules)))({x});
   };
   check_error("vjp returns 0 cotangents for 1 arguments", [&] { with_vjp({}); });
   check_error("vjp returns f32[3] as the cotangent of argument 0, which is f32[2]",
