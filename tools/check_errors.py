@@ -6,6 +6,7 @@
 The library appends a line to the file that TENON_ERROR_SITES names for every error it raises
 (src/base/error.h). This program scans the sources for the places that raise errors, and fails for
 those that are neither in the log nor in tools/unreached_errors.txt, which gives a reason for each.
+With --add it appends them to that file, as "no test yet".
 """
 import ast
 import pathlib
@@ -14,6 +15,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 ALLOWED = ROOT / "tools/unreached_errors.txt"
+UNTESTED = "no test yet"
 
 # Definitions of functions that raise an error at the line of their caller.
 RAISES = re.compile(r"\bvoid (\w+)\((?=(?:[^{;]|\{\})*(?:ErrorText<|__builtin_LINE))")
@@ -60,15 +62,24 @@ def cpp_sites():
             yield path, first, code.count("\n", 0, end) + 1, message
 
 
+def python_message(call, lines):
+    """The source of the text of an error; of a variable, the line that assigns it."""
+    text = ast.unparse(call.args[1]) if len(call.args) > 1 else ast.unparse(call)
+    if text.isidentifier():
+        before = [line.strip() for line in lines[: call.lineno]]
+        text = next((s for s in reversed(before) if s.startswith(f"{text} = ")), text)
+    return text
+
+
 def python_sites():
     for path in sorted((ROOT / "python/tenon").rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text())):
+        text = path.read_text()
+        for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.Call) and isinstance(node.func, (ast.Attribute, ast.Name)):
                 name = getattr(node.func, "attr", None) or getattr(node.func, "id", "")
                 if name == "_fail":
-                    words = [n.value for n in ast.walk(node) if isinstance(n, ast.Constant)]
-                    words = [w for w in words if isinstance(w, str)]
-                    yield path, node.lineno, node.end_lineno, " ".join(words)
+                    message = python_message(node, text.splitlines())
+                    yield path, node.lineno, node.end_lineno, message
 
 
 def site_hash(path):
@@ -97,34 +108,39 @@ def reached_lines(logs, paths):
     return lines
 
 
+def key_of(path, message):
+    """What stands for a site in the list: it survives that lines and folders change."""
+    return path.name, " ".join(message.replace("|", "/").split())[:70].rstrip()
+
+
 def allowed_sites():
-    """[(file name, part of the message, reason)]"""
-    found = []
-    for line in ALLOWED.read_text().splitlines():
-        if line and not line.startswith("#"):
-            found.append(tuple(part.strip() for part in line.split(" | ")))
-    return found
+    """{(file name, beginning of the message): reason}"""
+    lines = [line for line in ALLOWED.read_text().splitlines() if line and line[0] != "#"]
+    entries = [[part.strip() for part in line.split(" | ")] for line in lines]
+    return {(name, message): reason for name, message, reason in entries}
 
 
 def main():
-    logs = [arg for arg in sys.argv[1:] if not arg.startswith("-")]
+    arguments = [arg for arg in sys.argv[1:] if arg != "--add"]
     sites = [*cpp_sites(), *python_sites()]
-    lines = reached_lines(logs, {site[0] for site in sites})
-    allowed, used, missing, reached = allowed_sites(), set(), [], 0
+    lines = reached_lines(arguments, {site[0] for site in sites})
+    allowed, unreached = allowed_sites(), []
     for path, first, last, message in sites:
-        is_reached = bool(lines.get(path, set()) & set(range(first, last + 1)))
-        reached += is_reached
-        reasons = [a for a in allowed if a[0] == path.name and a[1] in message]
-        if not is_reached and not reasons:
-            missing.append(f"{path.relative_to(ROOT)}:{first}: no test reaches: {message[:100]}")
-        if not is_reached:
-            used.update(reasons)
-    reachable = [a for a in allowed if a not in used]
-    stale = [f"{ALLOWED.name}: tests reach all of: {' | '.join(a)}" for a in reachable]
-    print(*missing, *stale, sep="\n")
-    print(f"{len(sites)} error sites: {reached} reached, {len(missing)} not, ", end="")
-    print(f"{len(sites) - reached - len(missing)} with a reason")
-    sys.exit(bool(missing or stale))
+        if not lines.get(path, set()) & set(range(first, last + 1)):
+            unreached.append((path, first, key_of(path, message)))
+    new = [site for site in unreached if site[2] not in allowed]
+    for path, first, (_, message) in new:
+        print(f"{path.relative_to(ROOT)}:{first}: no test reaches: {message}")
+    for entry in allowed.keys() - {key for _, _, key in unreached}:
+        print(f"note: {ALLOWED.name}: tests reach: {' | '.join(entry)}")
+    if "--add" in sys.argv:
+        with ALLOWED.open("a") as file:
+            for entry in sorted({key for _, _, key in new}):
+                file.write(f"{' | '.join(entry)} | {UNTESTED}\n")
+    untested = sum(allowed.get(key, UNTESTED) == UNTESTED for _, _, key in unreached)
+    print(f"{len(sites)} error sites: {len(sites) - len(unreached)} reached by tests, ", end="")
+    print(f"{len(unreached) - untested} with a reason, {untested} without a test")
+    sys.exit(bool(new))
 
 
 if __name__ == "__main__":

@@ -51,14 +51,12 @@ TEST_CASE("errors of ops and models") {
   check_error("einsum: no operands: \"i\"", [] { einsum("i", {}); });
   check_error("op_block: no op 'nothing'", [] { op_block("nothing"); });
   Model m;
-  check_error("terminal 'input' is connected twice", [&] {
-    m |= Linear(2)({{"input", "x"}, {"input", "y"}});
-  });
+  check_error("terminal 'input' is connected twice",
+              [&] { m |= Linear(2)({{"input", "x"}, {"input", "y"}}); });
   Model linear;
   linear |= Linear(2)({{"input", "x"}, {"output", "y"}});
   check_error("invalid size -1", [&] { model::compile(linear, {.shapes = {{"x", "-1 3"}}}); });
   PhysicalModel physical = model::compile(linear, {.shapes = {{"x", "4 3"}}});
-  check_error("evaluate: params has no 'linear.", [&] {
-    physical.evaluate({}, {{"x", ones({4, 3})}});
-  });
+  check_error("evaluate: params has no 'linear.",
+              [&] { physical.evaluate({}, {{"x", ones({4, 3})}}); });
 }

@@ -101,9 +101,7 @@ TEST_CASE("errors of sizes") {
   CHECK(error_in([] { Dim(2) - Dim(3); }) == "size: a size cannot be negative: 2 - 3");
   CHECK(error_in([&] { floor_div(b, 0); }) == "size: division of B by 0");
   CHECK(error_in([&] { mod(b, 0); }) == "size: division of B by 0");
-  CHECK(contains(error_in([] {
-                   intern(DType::f32, Shape{2, -1});
-                 }),
+  CHECK(contains(error_in([] { intern(DType::f32, Shape{2, -1}); }),
                  "negative dimensions are not allowed here"));
 }
 
