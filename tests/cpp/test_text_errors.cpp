@@ -80,6 +80,24 @@ TEST_CASE("operands of primitives have one type") {
               "where: operands have different element types: f32[2] and f32[2]");
 }
 
+TEST_CASE("operands of primitives that have graphs, axes or parts") {
+  auto text = [](std::string_view types, std::string_view op) {
+    return format("func @main({}) {{\n  %0 = {}\n  return %0\n}}\n", types, op);
+  };
+  check_graph(text("%x: f32[2], %y: f32[3]", "make_complex %x, %y"), "make_complex: ");
+  check_graph(text("%x: f32[2], %y: f32[2]",
+                   "dot %x, %y {lhs_contract=[3], rhs_contract=[0], lhs_batch=[], rhs_batch=[]}"),
+              "dot: ");
+  constexpr std::string_view kSame = "func @f(%x: f32[2]) {\n    return %x\n  }";
+  constexpr std::string_view kSum =
+      "func @f(%x: f32[2]) {\n    %0 = sum %x {axis=[0]}\n    return %0\n  }";
+  std::string types = "%p: bool[], %x: f32[2], %y: f32[3]";
+  check_graph(text(types, format("cond %p, %x {{then={}, otherwise={}}}", kSame, kSum)),
+              "cond: the graphs give different types");
+  check_graph(text(types, format("cond %p, %y {{then={}, otherwise={}}}", kSame, kSame)),
+              "cond: operand 0 is f32[3] but the graph takes f32[2]");
+}
+
 TEST_CASE("errors in the text of sizes") {
   for (auto [text, error] : {
            BadText{"min(B", "size: expected `,` at column 6 of `min(B`"},

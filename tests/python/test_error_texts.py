@@ -257,16 +257,64 @@ MODELS = [
 ]
 
 
-def groups():
-    return tn.optim.SGD(0.1, momentum=0.9).init({"a": ones(2)})
+def sgd(**options):
+    return tn.optim.SGD([ones(2)], lr=0.1, **options)
 
 
+scheduler = tn.optim.lr_scheduler
 TRAINING = [
     (lambda: nn.init.sparse(0.5)(ones(2)), "init.sparse: expected a matrix, given [2]"),
     (lambda: nn.Linear(2, 3).update({"no": ones(2)}), "has no 'no'"),
     (lambda: nn.Linear(2, 3).update({"weight": {"a": ones(2)}}), "update: "),
     (lambda: nn.Sequential(nn.Linear(2, 3)).update({"layers": []}), "update: "),
+    (
+        lambda: scheduler.OneCycleLR(sgd(), 1.0, total_steps=10, anneal_strategy="no"),
+        "OneCycleLR: anneal_strategy must be 'cos' or 'linear', not 'no'",
+    ),
+    (
+        lambda: scheduler.OneCycleLR(
+            tn.optim.Adagrad([ones(2)], lr=0.1), 1.0, total_steps=10, cycle_momentum=True
+        ),
+        "OneCycleLR: Adagrad has neither momentum nor betas",
+    ),
+    (
+        lambda: scheduler.ReduceLROnPlateau(sgd(), mode="no"),
+        "ReduceLROnPlateau: mode must be 'min' or 'max', not 'no'",
+    ),
+    (
+        lambda: scheduler.ReduceLROnPlateau(sgd(), factor=2),
+        "ReduceLROnPlateau: factor must be at least 0 and less than 1, not 2",
+    ),
+    (lambda: tn.amp.LossScaler(scale=-1.0), "LossScaler: scale > 0, growth >= 1"),
+    (lambda: tn.model.TrainModel(3), "TrainModel: expected a Model, not int"),
+    (
+        lambda: tn.compile(
+            linear_model(),
+            shapes={"x": [tn.NamedDimension("n", 1, 2, 4), tn.NamedDimension("n", 1, 2, 8)]},
+        ),
+        "'n' is (1, 2, 4) elsewhere, not (1, 2, 8)",
+    ),
+    (
+        lambda: tn.max_pool(tn.broadcast_to(ones(1, 1, 1), (1, 1, 2**31)), 2),
+        "a spatial axis of size 2147483648",
+    ),
 ]
+
+
+def test_memory_of_tensors_is_read_only(tmp_path):
+    """`readinto` asks for writable memory, and reports an error of its own."""
+    path = tmp_path / "bytes"
+    path.write_bytes(bytes(8))
+    with path.open("rb") as file, pytest.raises((BufferError, TypeError)):
+        file.readinto(ones(2))
+
+
+def test_an_empty_trace(tmp_path):
+    from tenon.watching import log_reader
+
+    path = tmp_path / "empty.log"
+    path.write_text("")
+    check(lambda: log_reader.read(path), "empty.log: an empty trace")
 
 
 @pytest.mark.parametrize("call, message", FOREIGN + MODELS + TRAINING)
