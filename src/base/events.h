@@ -47,7 +47,9 @@ struct Event {
     name_length = static_cast<uint8_t>(name.copy(text, sizeof text));
   }
   std::string_view name() const { return {text, name_length}; }
-  const OpList& ops() const { return *reinterpret_cast<const OpList*>(value); }
+  const OpList& ops() const {
+    return *reinterpret_cast<const OpList*>(value);  // NOLINT(performance-no-int-to-ptr): its word
+  }
 };
 
 /// A sequence of ops that one event reports: a sequence that runs often is described once.

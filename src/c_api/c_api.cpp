@@ -68,6 +68,7 @@ bool is_dtype(int number) { return number >= 0 && number < kDTypes; }
 
 std::vector<tenon_rt_size> sizes_of(const InputSignature& input) {
   std::vector<tenon_rt_size> sizes;
+  sizes.reserve(input.sizes.size());
   for (const InputSignature::Range& r : input.sizes)
     sizes.push_back({r.min, r.opt, r.max, r.name.empty() ? nullptr : r.name.c_str()});
   return sizes;

@@ -268,9 +268,7 @@ Tensor make_data(BufferRef buffer, int64_t offset, TypeRef type) {
 
 void materialise(Slot& slot, BufferRef data, int64_t offset) {
   slot.offset = offset;
-  Buffer* buffer = data.get();
-  buffer->refs.fetch_add(1, std::memory_order_relaxed);
-  slot.data.store(buffer, std::memory_order_release);
+  slot.data.store(data.detach(), std::memory_order_release);
 }
 
 /// Releases the operands of `node` onto the list of the dead.

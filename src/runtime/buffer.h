@@ -71,6 +71,9 @@ class BufferRef {
       buffer->release(buffer);
   }
 
+  /// The reference, which the caller owns from now on.
+  Buffer* detach() { return std::exchange(buffer_, nullptr); }
+
   explicit operator bool() const { return buffer_; }
   Buffer* get() const { return buffer_; }
   Buffer* operator->() const { return buffer_; }

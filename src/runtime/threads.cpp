@@ -150,7 +150,7 @@ Pool::Pool(int workers) : workers_(workers), shares_(static_cast<size_t>(workers
   threads_.reserve(static_cast<size_t>(workers));
   try {
     for (size_t i = 1; i < shares_.size(); ++i) threads_.emplace_back([this, i] { work(i); });
-  } catch (const std::exception&) {
+  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch)
     // The system gives no more threads, or no memory for one: fewer do the same work.
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);

@@ -110,6 +110,7 @@ Tensors batch_by_scan(const OpDef& op, const void* attrs, const Tensors& in,
       operands.push_back(in[k]);
       scan.xs += slices;
     }
+  types.reserve(given.size());
   for (Val v : given) types.push_back(step.types[static_cast<size_t>(v)]);
   const Attrs* interned = intern(*op.attrs, attrs);
   Types out = infer_types(op, interned, types);
