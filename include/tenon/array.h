@@ -37,7 +37,7 @@ Tensor array(const R& values, const Shape& shape) {
   return from_elements(values.data(), values.size(), Tensor::dtype_of<T>(), shape);
 }
 template <IsElement T>
-Tensor array(const std::vector<T>& values, const Shape& shape) {
+requires(!std::same_as<T, bool>) Tensor array(const std::vector<T>& values, const Shape& shape) {
   return from_elements(values.data(), values.size(), Tensor::dtype_of<T>(), shape);
 }
 inline Tensor array(const std::vector<bool>& values, const Shape& shape) {
