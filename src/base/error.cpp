@@ -1,6 +1,7 @@
 #include "base/error.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -23,7 +24,10 @@ void log_error_site(std::string_view site) noexcept {
   if (!kSites) return;
   int file = open(kSites, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
   if (file < 0) return;
-  dprintf(file, "%.*s\n", static_cast<int>(site.size()), site.data());
+  // A process with a limit of the size of files would get a signal for a log beyond it.
+  rlimit limit{};
+  bool is_limited = getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+  if (!is_limited) dprintf(file, "%.*s\n", static_cast<int>(site.size()), site.data());
   close(file);
 }
 

@@ -91,7 +91,7 @@ TEST_CASE("buffer: too much fails at once, says what was asked, and loses nothin
     CHECK(error.fault() == Fault::memory);
     text = error.what();
   }
-  CHECK(text.find("4.00 PiB asked") != std::string::npos);
+  CHECK(text.find("4.00 PiB requested") != std::string::npos);
   CHECK(text.find("limit") != std::string::npos);
   CHECK_THROWS_AS(allocate(~size_t{0}), UserError);
   CHECK_THROWS_AS(allocate(~size_t{0} - (size_t{1} << 20)), UserError);

@@ -336,7 +336,7 @@ def test_export_writes_c(folder):
     assert said.split() == ["c/poly.h", "c/poly.c"]
     assert "int poly_run(" in (folder / "c/poly.h").read_text()
     assert "int poly_run(" in (folder / "c/poly.c").read_text()  # a file of its own
-    assert "sizes that vary" in refused("export", "model.tnx", "-o", "c", cwd=folder)
+    assert "has symbolic sizes" in refused("export", "model.tnx", "-o", "c", cwd=folder)
     assert "--to" in refused("export", "poly.tnx", "--to", "rust", cwd=folder, code=2)
 
 

@@ -417,7 +417,7 @@ def test_a_value_that_escapes_says_so():
     f = tn.compile(lambda x: kept.append(x * 2))
     with pytest.warns(UserWarning, match=r"<lambda> \(.*_state.py:\d+\) leaves tensors"):
         f(tn.ones(2))
-    with pytest.raises(tn.Error, match=r"made in, at .*, in <lambda>(.|\n)*outputs=state"):
+    with pytest.raises(tn.Error, match=r"trace ended, at .*, in <lambda>(.|\n)*outputs=state"):
         kept[0].tolist()
 
 

@@ -131,7 +131,7 @@ def test_profile_leaves_nothing_of_its_look_at_the_start(tmp_path):
 
 
 def test_profile_is_of_functions_and_files():
-    with pytest.raises(tn.InvalidType, match=r"a function or the name of a file .* not 3 \(int\)"):
+    with pytest.raises(tn.InvalidType, match=r"a function or the name of a file, not 3 \(int\)"):
         tn.profile(3)
 
 
