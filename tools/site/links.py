@@ -103,9 +103,8 @@ def faults(site):
     found = []
     for path, page in pages.items():
         name = path.relative_to(site)
-        for asset in page.assets:
-            if urllib.parse.urlsplit(asset).netloc:
-                found.append(f"{name}: {asset} needs the network")
+        remote = [asset for asset in page.assets if urllib.parse.urlsplit(asset).netloc]
+        found += [f"{name}: {asset} needs the network" for asset in remote]
         for link in [*page.links, *page.assets]:
             parts = urllib.parse.urlsplit(link)
             if parts.scheme or parts.netloc:
@@ -118,6 +117,6 @@ def faults(site):
                 if urllib.parse.unquote(parts.fragment) not in pages[there].ids:
                     found.append(f"{name}: {link} has no such anchor")
     for path in site.rglob("*.css"):
-        for address in re.findall(r"(?:@import|url\()\s*[\"']?(https?:[^\"')]*)", path.read_text()):
-            found.append(f"{path.relative_to(site)}: {address} needs the network")
+        remote = re.findall(r"(?:@import|url\()\s*[\"']?(https?:[^\"')]*)", path.read_text())
+        found += [f"{path.relative_to(site)}: {address} needs the network" for address in remote]
     return found

@@ -76,8 +76,7 @@ def tensor_page():
         if hasattr(tn.Tensor, name):  # names of other libraries are there only for their errors
             (ops if is_op(getattr(tn, name, None)) else own).append(name)
     parts = ["# tenon.Tensor", "", inspect.getdoc(tn.Tensor), "", "## Properties and methods", ""]
-    for name in own:
-        parts.append(entry(f"Tensor.{name}", inspect.getattr_static(tn.Tensor, name)))
+    parts += [entry(f"Tensor.{name}", inspect.getattr_static(tn.Tensor, name)) for name in own]
     listed = ", ".join(f"`{name}`" for name in ops)
     text = f"These ops are methods, described in the {OPS}. The tensor is the first operand"
     return "\n".join([*parts, "", "## Ops as methods", "", f"{text}: {listed}.", ""])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from .. import _core
 from .layers import Sizes, sizes
 from .logical import Block

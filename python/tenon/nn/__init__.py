@@ -85,7 +85,7 @@ from .convolution import (
     ConvTranspose2d,
     ConvTranspose3d,
 )
-from .layers import *
+from .layers import *  # noqa: F403
 from .loss_modules import (
     BCELoss,
     BCEWithLogitsLoss,
@@ -140,7 +140,7 @@ from ..optim.clipping import (  # isort: skip
 from ..optim.lbfgs import LBFGS  # isort: skip
 from ..optim.multi import MultiOptimizer  # isort: skip
 from ..optim.optimizer import Optimizer  # isort: skip
-from ..optim.optimizers import *  # isort: skip
+from ..optim.optimizers import *  # isort: skip  # noqa: F403
 from ..optim import clipping as utils  # isort: skip (PyTorch's nn.utils.clip_grad_norm_)
 from ..optim import optimizers as _optimizers  # isort: skip
 

@@ -11,8 +11,8 @@ import threading
 from pathlib import Path
 
 from ..watching.door import Door, DoorError, running
-from ..watching.self_recording import MOST_SECONDS, VARIABLE, say
 from ..watching.recording_file import create, outcome
+from ..watching.self_recording import MOST_SECONDS, VARIABLE, say
 
 
 def main(arguments: list[str] | None = None) -> int:
