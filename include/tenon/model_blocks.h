@@ -15,25 +15,6 @@ namespace tn::model {
 /// list.
 Block op_block(std::string_view op, std::string_view attributes = "", int count = 0);
 
-/// One number for all spatial axes, or one for each.
-struct ConvSettings {
-  Ints kernel_size = {};
-  std::optional<int64_t> in = {};
-  Ints stride = {1}, padding = {0}, dilation = {1};
-  std::string padding_mode = "given";  // "same", "valid"
-  int64_t groups = 1;
-  bool bias = true;
-  Ints output_padding = {0};  // of transposed ones
-};
-/// Kernels slid over [batch, in, spatial axes].
-Block Conv1d(int64_t out, const ConvSettings& settings);
-Block Conv2d(int64_t out, const ConvSettings& settings);
-Block Conv3d(int64_t out, const ConvSettings& settings);
-/// Their adjoints in the input. `padding_mode` is "given".
-Block ConvTranspose1d(int64_t out, const ConvSettings& settings);
-Block ConvTranspose2d(int64_t out, const ConvSettings& settings);
-Block ConvTranspose3d(int64_t out, const ConvSettings& settings);
-
 /// The mean of each of so many parts of every spatial axis, which may share elements.
 Block AdaptiveAvgPool1d(const Ints& output_size);
 Block AdaptiveAvgPool2d(const Ints& output_size);

@@ -85,6 +85,114 @@ struct BilinearSettings {
 /// `y[o] = sum of x1[i] * weight[o, i, j] * x2[j] over i and j, + bias[o]`, along last axes.
 Block Bilinear(int64_t output_dims, const BilinearSettings& settings = {});
 
+struct ConvSettings {
+  Maybe<int64_t> in_channels = {};
+  Ints stride = Ints{1};
+  Ints padding = Ints{0};
+  std::string_view padding_by = "given";
+  Ints dilation = Ints{1};
+  int64_t groups = 1;
+  bool bias = true;
+  std::string_view padding_mode = "zeros";
+  bool channels_last = false;
+};
+/// Slides kernels over `x`, [batch, in_channels, spatial axes ...], without mirroring them.
+Block Conv(int64_t out_channels, const Ints& kernel_size, const ConvSettings& settings = {});
+
+struct Conv1dSettings {
+  Maybe<int64_t> in_channels = {};
+  Ints stride = Ints{1};
+  Ints padding = Ints{0};
+  std::string_view padding_by = "given";
+  Ints dilation = Ints{1};
+  int64_t groups = 1;
+  bool bias = true;
+  std::string_view padding_mode = "zeros";
+  bool channels_last = false;
+};
+/// `Conv` over [batch, in_channels, length].
+Block Conv1d(int64_t out_channels, const Ints& kernel_size, const Conv1dSettings& settings = {});
+
+struct Conv2dSettings {
+  Maybe<int64_t> in_channels = {};
+  Ints stride = Ints{1};
+  Ints padding = Ints{0};
+  std::string_view padding_by = "given";
+  Ints dilation = Ints{1};
+  int64_t groups = 1;
+  bool bias = true;
+  std::string_view padding_mode = "zeros";
+  bool channels_last = false;
+};
+/// `Conv` over [batch, in_channels, height, width].
+Block Conv2d(int64_t out_channels, const Ints& kernel_size, const Conv2dSettings& settings = {});
+
+struct Conv3dSettings {
+  Maybe<int64_t> in_channels = {};
+  Ints stride = Ints{1};
+  Ints padding = Ints{0};
+  std::string_view padding_by = "given";
+  Ints dilation = Ints{1};
+  int64_t groups = 1;
+  bool bias = true;
+  std::string_view padding_mode = "zeros";
+  bool channels_last = false;
+};
+/// `Conv` over [batch, in_channels, depth, height, width].
+Block Conv3d(int64_t out_channels, const Ints& kernel_size, const Conv3dSettings& settings = {});
+
+struct ConvTransposeSettings {
+  Maybe<int64_t> in_channels = {};
+  Ints stride = Ints{1};
+  Ints padding = Ints{0};
+  Ints output_padding = Ints{0};
+  int64_t groups = 1;
+  bool bias = true;
+  Ints dilation = Ints{1};
+  bool channels_last = false;
+};
+/// The adjoint of `Conv` in its input: it goes from that one's outputs to its inputs.
+Block ConvTranspose(int64_t out_channels, const Ints& kernel_size, const ConvTransposeSettings& settings = {});
+
+struct ConvTranspose1dSettings {
+  Maybe<int64_t> in_channels = {};
+  Ints stride = Ints{1};
+  Ints padding = Ints{0};
+  Ints output_padding = Ints{0};
+  int64_t groups = 1;
+  bool bias = true;
+  Ints dilation = Ints{1};
+  bool channels_last = false;
+};
+/// `ConvTranspose` over [batch, in_channels, length].
+Block ConvTranspose1d(int64_t out_channels, const Ints& kernel_size, const ConvTranspose1dSettings& settings = {});
+
+struct ConvTranspose2dSettings {
+  Maybe<int64_t> in_channels = {};
+  Ints stride = Ints{1};
+  Ints padding = Ints{0};
+  Ints output_padding = Ints{0};
+  int64_t groups = 1;
+  bool bias = true;
+  Ints dilation = Ints{1};
+  bool channels_last = false;
+};
+/// `ConvTranspose` over [batch, in_channels, height, width].
+Block ConvTranspose2d(int64_t out_channels, const Ints& kernel_size, const ConvTranspose2dSettings& settings = {});
+
+struct ConvTranspose3dSettings {
+  Maybe<int64_t> in_channels = {};
+  Ints stride = Ints{1};
+  Ints padding = Ints{0};
+  Ints output_padding = Ints{0};
+  int64_t groups = 1;
+  bool bias = true;
+  Ints dilation = Ints{1};
+  bool channels_last = false;
+};
+/// `ConvTranspose` over [batch, in_channels, depth, height, width].
+Block ConvTranspose3d(int64_t out_channels, const Ints& kernel_size, const ConvTranspose3dSettings& settings = {});
+
 /// In training, sets elements to zero with probability `p` and divides the others by `1 - p`.
 Block Dropout(double p = 0.5);
 

@@ -2,7 +2,6 @@
 // Neural networks: modules, layers, and how to train them. See also tenon/optim.h.
 #include "tenon/nn/activations.h"
 #include "tenon/nn/attention.h"
-#include "tenon/nn/convolution.h"
 #include "tenon/nn/layers.h"
 #include "tenon/nn/losses.h"
 #include "tenon/nn/module.h"

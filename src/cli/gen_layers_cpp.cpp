@@ -41,6 +41,11 @@ std::string value_type(const Param& p) {
   return p.maybe ? format("Maybe<{}>", type) : std::string(type);
 }
 
+/// The type of a member; a choice is its number.
+std::string member_type(const Param& p) {
+  return p.kind == FieldKind::choice ? "uint8_t" : value_type(p);
+}
+
 /// "int64_t input_dims, bool bias = true"
 std::string layer_parameters(const LayerDef& def, const LayerArguments& args, bool with_defaults) {
   std::vector<std::string> texts;
@@ -96,7 +101,7 @@ std::string cpp_class(const LayerDef& def) {
   std::string text = "\n" + settings_struct(def, args) + wrapped(def.doc, "/// ", 100);
   text += format("class {0} : public Module<{0}> {{\n public:\n", def.name);
   for (const Param& p : field_params(*def.attrs))
-    if (!nn::is_presence(def, p.name)) text += format("  {} {};\n", value_type(p), p.name);
+    if (!nn::is_presence(def, p.name)) text += format("  {} {};\n", member_type(p), p.name);
   for (const TensorDef& t : def.tensors)
     text += format("  Tensor {};  // {}\n", t.name, cpp_shape(t));
   size_t count = args.placed.size() + !args.settings.empty();
@@ -131,7 +136,10 @@ std::string cpp_constructor(const LayerDef& def) {
   for (const Param& p : field_params(*def.attrs)) {
     bool presence = nn::is_presence(def, p.name);
     std::string_view from = in_settings(p) ? "settings." : "";
-    if (!presence) members.push_back(format("{0}({1}{0})", p.name, from));
+    std::string value = format("{}{}", from, p.name);
+    if (p.kind == FieldKind::choice)
+      value = format("choice_of(layers::{}, {}, {})", def.name, p.place, value);
+    if (!presence) members.push_back(format("{}({})", p.name, value));
     fields.push_back(format("&{}{}",
                             !presence        ? "this->"
                             : in_settings(p) ? "given."
@@ -186,8 +194,12 @@ std::string cpp_block_body(const LayerDef& def) {
     auto setting = std::ranges::find(args.settings, p.name, &Param::name);
     bool found = setting != args.settings.end();
     bool open = found && setting->maybe && !p.maybe;  // which inference may find
+    bool choice = p.kind == FieldKind::choice;
     if (open) text += format("  int64_t {0} = settings.{0}.value_or(0);\n", p.name);
-    fields.push_back(format("&{}{}", found && !open ? "settings." : "", p.name));
+    if (choice)
+      text += format("  uint8_t {0} = nn::choice_of(nn::layers::{1}, {2}, settings.{0});\n", p.name,
+                     def.name, p.place);
+    fields.push_back(format("&{}{}", found && !open && !choice ? "settings." : "", p.name));
   }
   return text + pointer_array("const void*", "fields", fields) +
          format("  return layer_block(nn::layers::{}, {});\n}}\n", def.name,

@@ -1,4 +1,5 @@
 // python/tenon/nn/NAME.py: the classes of layers, which hold their class_attributes and tensors.
+#include <algorithm>
 #include <map>
 
 #include "cli/gen.h"
@@ -12,10 +13,21 @@ using nn::LayerDef;
 
 constexpr size_t kPythonColumns = 100;
 
+/// Whether a field holds the name given in place of the numbers of another: users see only that.
+bool is_name_field(const Param& p) {
+  return p.kind == FieldKind::choice && p.name.ends_with("_by");
+}
+bool may_be_named(const LayerDef& def, const Param& p) {
+  std::vector<Param> all = field_params(*def.attrs);
+  return std::ranges::any_of(all, [&](const Param& other) {
+    return is_name_field(other) && other.name == p.name + "_by";
+  });
+}
+
 std::string argument_type(const Param& p) {
   std::string type(names_of(p.kind).python);
   if (p.kind == FieldKind::boolean) type = "bool";
-  if (p.kind == FieldKind::choice) type = format("Literal[\"{}\"]", join(p.choices, "\", \""));
+  if (p.kind == FieldKind::choice) type = "str";
   return p.maybe ? type + " | None" : type;
 }
 
@@ -55,8 +67,8 @@ std::string python_definition(std::string_view before, const std::vector<std::st
 std::string class_attributes(const LayerDef& def) {
   std::string text;
   for (const Param& p : field_params(*def.attrs)) {
-    if (nn::is_presence(def, p.name)) continue;
-    text += format("    {}: {}", p.name, held_type(p));
+    if (nn::is_presence(def, p.name) || is_name_field(p)) continue;
+    text += format("    {}: {}{}", p.name, held_type(p), may_be_named(def, p) ? " | str" : "");
     text += p.required ? "\n" : format(" = {}\n", p.python_default);
   }
   std::vector<std::string> states;
@@ -72,9 +84,11 @@ std::string python_constructor(const LayerDef& def) {
   std::vector<std::string> arguments{"self"}, names{format("\"{}\"", def.name), "self"};
   bool named = false;
   for (const Param& p : field_params(*def.attrs)) {
+    if (is_name_field(p)) continue;
     if (!named && nn::has_word(def.keyword_only, p.name)) arguments.emplace_back("*"), named = true;
     std::string usual = p.required ? "" : format(" = {}", usual_text(p));
-    arguments.push_back(format("{}: {}{}", p.name, argument_type(p), usual));
+    std::string_view or_name = may_be_named(def, p) ? " | str" : "";
+    arguments.push_back(format("{}: {}{}{}", p.name, argument_type(p), or_name, usual));
     names.push_back(p.name);
   }
   std::vector<std::string> also;

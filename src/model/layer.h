@@ -1,21 +1,13 @@
 #pragma once
-// How layers are written: terminals in order, what is known of their sizes, and a function.
+// How blocks without a record are written: terminals, what is known of sizes, and a function.
 //
-//     return Layer("Linear")
-//         .size("in", settings.in)
-//         .size("out", out)
-//         .input("input", "... in")
-//         .parameter("weight", "out in", drawn_by_weight)
-//         .computes("... out", [](const BlockCall& call) { return linear(…); });
+//     return Layer("MSE").input("input", "...").input("target", "...").computes("", […](…) {…});
 #include "base/error.h"
 #include "nn/checks.h"
 #include "tenon/model_blocks.h"
 
 namespace tn::model {
 
-/// Uniform, by the number of inputs of an output of the weight, which is terminal 1. Biases too.
-Tensor drawn_by_weight(const InitialCall& call);
-Tensor all_ones(const InitialCall& call);
 Tensor all_zeros(const InitialCall& call);
 
 class Layer {

@@ -56,7 +56,9 @@ std::string LayerOf::settings() const {
   for (size_t i = 0; i < all.items.size(); ++i) {
     const Field& f = all.items[i];
     if (left_open(def, f) || nn::is_usual(def, attrs.data, i)) continue;
-    texts.push_back(format("{}={}", f.name, value_text(f)));
+    std::string_view name = f.name;
+    if (f.kind == FieldKind::choice && name.ends_with("_by")) name.remove_suffix(3);
+    texts.push_back(format("{}={}", name, value_text(f)));
   }
   return format("{}", join(texts, ", "));
 }
@@ -72,6 +74,9 @@ std::string LayerOf::shape(std::string_view pattern, bool has_channels) const {
   while (!rest.empty()) {
     std::string_view word = rest.substr(0, rest.find(' '));
     rest.remove_prefix(std::min(rest.size(), word.size() + 1));
+    for (const nn::MultipleDef& m : def.multiples)  // one part is the whole
+      if (m.part == word && *static_cast<int64_t*>(find_field(known, m.times)->at) == 1)
+        word = m.whole;
     const Field* f = find_field(known, word);
     if (f && f->kind == FieldKind::ints && !left_open(def, *f))
       for (int64_t size : *static_cast<Ints*>(f->at)) sizes.push_back(format("{}", size));
@@ -134,8 +139,9 @@ Block layer_block(const nn::LayerDef& def, const AttrBuffer& attrs) {
   for (const nn::TensorDef& tensor : def.tensors)
     if (nn::has_tensor(def, tensor, attrs.data))
       block.terminals.push_back(layer->terminal(tensor, layer));
+  std::string_view output = forward.result ? forward.result(layer->attrs.data) : forward.output;
   block.terminals.push_back(
-      {.name = "output", .role = Role::output, .shape = layer->shape(forward.output, true)});
+      {.name = "output", .role = Role::output, .shape = layer->shape(output, true)});
   block.draws = def.draws ? Draws::in_training : Draws::never;
   block.same_type = true;
   block.compute = [layer](const BlockCall& call) { return layer->compute(call); };

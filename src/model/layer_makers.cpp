@@ -54,6 +54,62 @@ Block Bilinear(int64_t output_dims, const BilinearSettings& settings) {
   return layer_block(nn::layers::Bilinear, fields);
 }
 
+Block Conv(int64_t out_channels, const Ints& kernel_size, const ConvSettings& settings) {
+  int64_t in_channels = settings.in_channels.value_or(0);
+  uint8_t padding_by = nn::choice_of(nn::layers::Conv, 5, settings.padding_by);
+  uint8_t padding_mode = nn::choice_of(nn::layers::Conv, 9, settings.padding_mode);
+  const void* fields[] = {&in_channels, &out_channels, &kernel_size, &settings.stride, &settings.padding, &padding_by, &settings.dilation, &settings.groups, &settings.bias, &padding_mode, &settings.channels_last};
+  return layer_block(nn::layers::Conv, fields);
+}
+
+Block Conv1d(int64_t out_channels, const Ints& kernel_size, const Conv1dSettings& settings) {
+  int64_t in_channels = settings.in_channels.value_or(0);
+  uint8_t padding_by = nn::choice_of(nn::layers::Conv1d, 5, settings.padding_by);
+  uint8_t padding_mode = nn::choice_of(nn::layers::Conv1d, 9, settings.padding_mode);
+  const void* fields[] = {&in_channels, &out_channels, &kernel_size, &settings.stride, &settings.padding, &padding_by, &settings.dilation, &settings.groups, &settings.bias, &padding_mode, &settings.channels_last};
+  return layer_block(nn::layers::Conv1d, fields);
+}
+
+Block Conv2d(int64_t out_channels, const Ints& kernel_size, const Conv2dSettings& settings) {
+  int64_t in_channels = settings.in_channels.value_or(0);
+  uint8_t padding_by = nn::choice_of(nn::layers::Conv2d, 5, settings.padding_by);
+  uint8_t padding_mode = nn::choice_of(nn::layers::Conv2d, 9, settings.padding_mode);
+  const void* fields[] = {&in_channels, &out_channels, &kernel_size, &settings.stride, &settings.padding, &padding_by, &settings.dilation, &settings.groups, &settings.bias, &padding_mode, &settings.channels_last};
+  return layer_block(nn::layers::Conv2d, fields);
+}
+
+Block Conv3d(int64_t out_channels, const Ints& kernel_size, const Conv3dSettings& settings) {
+  int64_t in_channels = settings.in_channels.value_or(0);
+  uint8_t padding_by = nn::choice_of(nn::layers::Conv3d, 5, settings.padding_by);
+  uint8_t padding_mode = nn::choice_of(nn::layers::Conv3d, 9, settings.padding_mode);
+  const void* fields[] = {&in_channels, &out_channels, &kernel_size, &settings.stride, &settings.padding, &padding_by, &settings.dilation, &settings.groups, &settings.bias, &padding_mode, &settings.channels_last};
+  return layer_block(nn::layers::Conv3d, fields);
+}
+
+Block ConvTranspose(int64_t out_channels, const Ints& kernel_size, const ConvTransposeSettings& settings) {
+  int64_t in_channels = settings.in_channels.value_or(0);
+  const void* fields[] = {&in_channels, &out_channels, &kernel_size, &settings.stride, &settings.padding, &settings.output_padding, &settings.groups, &settings.bias, &settings.dilation, &settings.channels_last};
+  return layer_block(nn::layers::ConvTranspose, fields);
+}
+
+Block ConvTranspose1d(int64_t out_channels, const Ints& kernel_size, const ConvTranspose1dSettings& settings) {
+  int64_t in_channels = settings.in_channels.value_or(0);
+  const void* fields[] = {&in_channels, &out_channels, &kernel_size, &settings.stride, &settings.padding, &settings.output_padding, &settings.groups, &settings.bias, &settings.dilation, &settings.channels_last};
+  return layer_block(nn::layers::ConvTranspose1d, fields);
+}
+
+Block ConvTranspose2d(int64_t out_channels, const Ints& kernel_size, const ConvTranspose2dSettings& settings) {
+  int64_t in_channels = settings.in_channels.value_or(0);
+  const void* fields[] = {&in_channels, &out_channels, &kernel_size, &settings.stride, &settings.padding, &settings.output_padding, &settings.groups, &settings.bias, &settings.dilation, &settings.channels_last};
+  return layer_block(nn::layers::ConvTranspose2d, fields);
+}
+
+Block ConvTranspose3d(int64_t out_channels, const Ints& kernel_size, const ConvTranspose3dSettings& settings) {
+  int64_t in_channels = settings.in_channels.value_or(0);
+  const void* fields[] = {&in_channels, &out_channels, &kernel_size, &settings.stride, &settings.padding, &settings.output_padding, &settings.groups, &settings.bias, &settings.dilation, &settings.channels_last};
+  return layer_block(nn::layers::ConvTranspose3d, fields);
+}
+
 Block Dropout(double p) {
   const void* fields[] = {&p};
   return layer_block(nn::layers::Dropout, fields);

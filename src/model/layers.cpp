@@ -5,14 +5,6 @@
 
 namespace tn::model {
 
-Tensor drawn_by_weight(const InitialCall& call) {
-  const Shape& weight = call.block[1];
-  int64_t inputs = 1;
-  for (int axis = 1; axis < weight.rank(); ++axis) inputs *= weight[axis].value();
-  return nn::drawn_uniform(call.shape, inputs, {call.type, call.key});
-}
-
-Tensor all_ones(const InitialCall& call) { return ones(call.shape, call.type); }
 Tensor all_zeros(const InitialCall& call) { return zeros(call.shape, call.type); }
 
 Block MultiHeadAttention(int64_t dims, int64_t num_heads, const AttentionSettings& settings) {

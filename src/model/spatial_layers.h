@@ -4,8 +4,6 @@
 
 namespace tn::model {
 
-Block conv_block(int axes, int64_t out, const ConvSettings& settings);
-Block conv_transpose_block(int axes, int64_t out, const ConvSettings& settings);
 Block adaptive_avg_pool_block(int axes, const Ints& output_size);
 
 }  // namespace tn::model

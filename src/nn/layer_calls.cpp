@@ -132,10 +132,35 @@ bool has_tensor(const LayerDef& def, const TensorDef& tensor, const void* attrs)
                              [&](std::string_view name) { return is_true(fields, name); });
 }
 
+int named_field(const FieldList& fields, size_t i) {
+  std::string name = format("{}_by", fields.items[i].name);
+  const Field* found = fields.items[i].kind == FieldKind::ints ? find_field(fields, name) : nullptr;
+  return found ? static_cast<int>(found - fields.items.data()) : -1;
+}
+
+uint8_t choice_of(const LayerDef& def, size_t field, std::string_view name) {
+  FieldList fields = list_fields(*def.attrs, nullptr);
+  ChoiceNames choices = fields.items[field].choices;
+  auto found = std::ranges::find(choices, name);
+  if (found == choices.end())
+    fail("{}: {} must be one of {}: '{}'", def.name, fields.items[field].name, join(choices, ", "),
+         name);
+  return static_cast<uint8_t>(found - choices.begin());
+}
+
 Pattern pattern_of(const LayerDef& def, const void* attrs, std::string_view shape) {
   FieldList fields = fields_of(def, attrs);
   Pattern pattern;
   for (std::string_view word : words_of(shape)) {
+    auto part = std::ranges::find(def.multiples, word, &MultipleDef::part);
+    if (part != def.multiples.end()) {
+      int64_t whole = integer_in(*find_field(fields, part->whole));
+      if (whole != 0)
+        pattern.emplace_back(whole / integer_in(*find_field(fields, part->times)));
+      else
+        pattern.emplace_back(word);
+      continue;
+    }
     const Field* f = find_field(fields, word);
     bool integers = f && (f->kind == FieldKind::integer || f->kind == FieldKind::ints);
     if (!integers || is_unknown(*f))

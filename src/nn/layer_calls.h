@@ -13,6 +13,12 @@ bool is_size(const LayerDef& def, const Field& field);
 /// Whether the attributes give the layer this tensor.
 bool has_tensor(const LayerDef& def, const TensorDef& tensor, const void* attrs);
 
+/// The field that holds the name given in place of the numbers of field `i`, such as "same" for
+/// `padding`: a choice called `padding_by`, whose first value means that numbers are given. -1:
+/// none.
+int named_field(const FieldList& fields, size_t i);
+/// The number of a choice. Fails for a name that it does not have.
+uint8_t choice_of(const LayerDef& def, size_t field, std::string_view name);
 /// What a shape is with these attributes; sizes that are 0 are unknown and keep their names.
 Pattern pattern_of(const LayerDef& def, const void* attrs, std::string_view shape);
 /// The same for an input or a result, whose channels may be last.

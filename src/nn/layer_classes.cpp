@@ -179,6 +179,142 @@ Tensor Bilinear::operator()(const Operand& x1, const Operand& x2) const {
   });
 }
 
+Conv::Conv(int64_t in_channels, int64_t out_channels, const Ints& kernel_size, const ConvSettings& settings)
+    : in_channels(in_channels), out_channels(out_channels), kernel_size(kernel_size), stride(settings.stride), padding(settings.padding), padding_by(choice_of(layers::Conv, 5, settings.padding_by)), dilation(settings.dilation), groups(settings.groups), padding_mode(choice_of(layers::Conv, 9, settings.padding_mode)), channels_last(settings.channels_last) {
+  [[maybe_unused]] ConvSettings given = settings;
+  void* fields[] = {&this->in_channels, &this->out_channels, &this->kernel_size, &this->stride, &this->padding, &this->padding_by, &this->dilation, &this->groups, &given.bias, &this->padding_mode, &this->channels_last};
+  Tensor* tensors[] = {&this->weight, &this->bias};
+  make_layer(layers::Conv, fields, tensors);
+}
+
+Tensor Conv::operator()(const Operand& x) const {
+  const void* fields[] = {&in_channels, &out_channels, &kernel_size, &stride, &padding, &padding_by, &dilation, &groups, nullptr, &padding_mode, &channels_last};
+  Tensor* tensors[] = {const_cast<Tensor*>(&weight), const_cast<Tensor*>(&bias)};
+  const Operand* in[] = {&x};
+  return computed(*this, x, [&] {
+    return run_layer(layers::Conv, 0, fields, tensors, in, training, true);
+  });
+}
+
+Conv1d::Conv1d(int64_t in_channels, int64_t out_channels, const Ints& kernel_size, const Conv1dSettings& settings)
+    : in_channels(in_channels), out_channels(out_channels), kernel_size(kernel_size), stride(settings.stride), padding(settings.padding), padding_by(choice_of(layers::Conv1d, 5, settings.padding_by)), dilation(settings.dilation), groups(settings.groups), padding_mode(choice_of(layers::Conv1d, 9, settings.padding_mode)), channels_last(settings.channels_last) {
+  [[maybe_unused]] Conv1dSettings given = settings;
+  void* fields[] = {&this->in_channels, &this->out_channels, &this->kernel_size, &this->stride, &this->padding, &this->padding_by, &this->dilation, &this->groups, &given.bias, &this->padding_mode, &this->channels_last};
+  Tensor* tensors[] = {&this->weight, &this->bias};
+  make_layer(layers::Conv1d, fields, tensors);
+}
+
+Tensor Conv1d::operator()(const Operand& x) const {
+  const void* fields[] = {&in_channels, &out_channels, &kernel_size, &stride, &padding, &padding_by, &dilation, &groups, nullptr, &padding_mode, &channels_last};
+  Tensor* tensors[] = {const_cast<Tensor*>(&weight), const_cast<Tensor*>(&bias)};
+  const Operand* in[] = {&x};
+  return computed(*this, x, [&] {
+    return run_layer(layers::Conv1d, 0, fields, tensors, in, training, true);
+  });
+}
+
+Conv2d::Conv2d(int64_t in_channels, int64_t out_channels, const Ints& kernel_size, const Conv2dSettings& settings)
+    : in_channels(in_channels), out_channels(out_channels), kernel_size(kernel_size), stride(settings.stride), padding(settings.padding), padding_by(choice_of(layers::Conv2d, 5, settings.padding_by)), dilation(settings.dilation), groups(settings.groups), padding_mode(choice_of(layers::Conv2d, 9, settings.padding_mode)), channels_last(settings.channels_last) {
+  [[maybe_unused]] Conv2dSettings given = settings;
+  void* fields[] = {&this->in_channels, &this->out_channels, &this->kernel_size, &this->stride, &this->padding, &this->padding_by, &this->dilation, &this->groups, &given.bias, &this->padding_mode, &this->channels_last};
+  Tensor* tensors[] = {&this->weight, &this->bias};
+  make_layer(layers::Conv2d, fields, tensors);
+}
+
+Tensor Conv2d::operator()(const Operand& x) const {
+  const void* fields[] = {&in_channels, &out_channels, &kernel_size, &stride, &padding, &padding_by, &dilation, &groups, nullptr, &padding_mode, &channels_last};
+  Tensor* tensors[] = {const_cast<Tensor*>(&weight), const_cast<Tensor*>(&bias)};
+  const Operand* in[] = {&x};
+  return computed(*this, x, [&] {
+    return run_layer(layers::Conv2d, 0, fields, tensors, in, training, true);
+  });
+}
+
+Conv3d::Conv3d(int64_t in_channels, int64_t out_channels, const Ints& kernel_size, const Conv3dSettings& settings)
+    : in_channels(in_channels), out_channels(out_channels), kernel_size(kernel_size), stride(settings.stride), padding(settings.padding), padding_by(choice_of(layers::Conv3d, 5, settings.padding_by)), dilation(settings.dilation), groups(settings.groups), padding_mode(choice_of(layers::Conv3d, 9, settings.padding_mode)), channels_last(settings.channels_last) {
+  [[maybe_unused]] Conv3dSettings given = settings;
+  void* fields[] = {&this->in_channels, &this->out_channels, &this->kernel_size, &this->stride, &this->padding, &this->padding_by, &this->dilation, &this->groups, &given.bias, &this->padding_mode, &this->channels_last};
+  Tensor* tensors[] = {&this->weight, &this->bias};
+  make_layer(layers::Conv3d, fields, tensors);
+}
+
+Tensor Conv3d::operator()(const Operand& x) const {
+  const void* fields[] = {&in_channels, &out_channels, &kernel_size, &stride, &padding, &padding_by, &dilation, &groups, nullptr, &padding_mode, &channels_last};
+  Tensor* tensors[] = {const_cast<Tensor*>(&weight), const_cast<Tensor*>(&bias)};
+  const Operand* in[] = {&x};
+  return computed(*this, x, [&] {
+    return run_layer(layers::Conv3d, 0, fields, tensors, in, training, true);
+  });
+}
+
+ConvTranspose::ConvTranspose(int64_t in_channels, int64_t out_channels, const Ints& kernel_size, const ConvTransposeSettings& settings)
+    : in_channels(in_channels), out_channels(out_channels), kernel_size(kernel_size), stride(settings.stride), padding(settings.padding), output_padding(settings.output_padding), groups(settings.groups), dilation(settings.dilation), channels_last(settings.channels_last) {
+  [[maybe_unused]] ConvTransposeSettings given = settings;
+  void* fields[] = {&this->in_channels, &this->out_channels, &this->kernel_size, &this->stride, &this->padding, &this->output_padding, &this->groups, &given.bias, &this->dilation, &this->channels_last};
+  Tensor* tensors[] = {&this->weight, &this->bias};
+  make_layer(layers::ConvTranspose, fields, tensors);
+}
+
+Tensor ConvTranspose::operator()(const Operand& x) const {
+  const void* fields[] = {&in_channels, &out_channels, &kernel_size, &stride, &padding, &output_padding, &groups, nullptr, &dilation, &channels_last};
+  Tensor* tensors[] = {const_cast<Tensor*>(&weight), const_cast<Tensor*>(&bias)};
+  const Operand* in[] = {&x};
+  return computed(*this, x, [&] {
+    return run_layer(layers::ConvTranspose, 0, fields, tensors, in, training, true);
+  });
+}
+
+ConvTranspose1d::ConvTranspose1d(int64_t in_channels, int64_t out_channels, const Ints& kernel_size, const ConvTranspose1dSettings& settings)
+    : in_channels(in_channels), out_channels(out_channels), kernel_size(kernel_size), stride(settings.stride), padding(settings.padding), output_padding(settings.output_padding), groups(settings.groups), dilation(settings.dilation), channels_last(settings.channels_last) {
+  [[maybe_unused]] ConvTranspose1dSettings given = settings;
+  void* fields[] = {&this->in_channels, &this->out_channels, &this->kernel_size, &this->stride, &this->padding, &this->output_padding, &this->groups, &given.bias, &this->dilation, &this->channels_last};
+  Tensor* tensors[] = {&this->weight, &this->bias};
+  make_layer(layers::ConvTranspose1d, fields, tensors);
+}
+
+Tensor ConvTranspose1d::operator()(const Operand& x) const {
+  const void* fields[] = {&in_channels, &out_channels, &kernel_size, &stride, &padding, &output_padding, &groups, nullptr, &dilation, &channels_last};
+  Tensor* tensors[] = {const_cast<Tensor*>(&weight), const_cast<Tensor*>(&bias)};
+  const Operand* in[] = {&x};
+  return computed(*this, x, [&] {
+    return run_layer(layers::ConvTranspose1d, 0, fields, tensors, in, training, true);
+  });
+}
+
+ConvTranspose2d::ConvTranspose2d(int64_t in_channels, int64_t out_channels, const Ints& kernel_size, const ConvTranspose2dSettings& settings)
+    : in_channels(in_channels), out_channels(out_channels), kernel_size(kernel_size), stride(settings.stride), padding(settings.padding), output_padding(settings.output_padding), groups(settings.groups), dilation(settings.dilation), channels_last(settings.channels_last) {
+  [[maybe_unused]] ConvTranspose2dSettings given = settings;
+  void* fields[] = {&this->in_channels, &this->out_channels, &this->kernel_size, &this->stride, &this->padding, &this->output_padding, &this->groups, &given.bias, &this->dilation, &this->channels_last};
+  Tensor* tensors[] = {&this->weight, &this->bias};
+  make_layer(layers::ConvTranspose2d, fields, tensors);
+}
+
+Tensor ConvTranspose2d::operator()(const Operand& x) const {
+  const void* fields[] = {&in_channels, &out_channels, &kernel_size, &stride, &padding, &output_padding, &groups, nullptr, &dilation, &channels_last};
+  Tensor* tensors[] = {const_cast<Tensor*>(&weight), const_cast<Tensor*>(&bias)};
+  const Operand* in[] = {&x};
+  return computed(*this, x, [&] {
+    return run_layer(layers::ConvTranspose2d, 0, fields, tensors, in, training, true);
+  });
+}
+
+ConvTranspose3d::ConvTranspose3d(int64_t in_channels, int64_t out_channels, const Ints& kernel_size, const ConvTranspose3dSettings& settings)
+    : in_channels(in_channels), out_channels(out_channels), kernel_size(kernel_size), stride(settings.stride), padding(settings.padding), output_padding(settings.output_padding), groups(settings.groups), dilation(settings.dilation), channels_last(settings.channels_last) {
+  [[maybe_unused]] ConvTranspose3dSettings given = settings;
+  void* fields[] = {&this->in_channels, &this->out_channels, &this->kernel_size, &this->stride, &this->padding, &this->output_padding, &this->groups, &given.bias, &this->dilation, &this->channels_last};
+  Tensor* tensors[] = {&this->weight, &this->bias};
+  make_layer(layers::ConvTranspose3d, fields, tensors);
+}
+
+Tensor ConvTranspose3d::operator()(const Operand& x) const {
+  const void* fields[] = {&in_channels, &out_channels, &kernel_size, &stride, &padding, &output_padding, &groups, nullptr, &dilation, &channels_last};
+  Tensor* tensors[] = {const_cast<Tensor*>(&weight), const_cast<Tensor*>(&bias)};
+  const Operand* in[] = {&x};
+  return computed(*this, x, [&] {
+    return run_layer(layers::ConvTranspose3d, 0, fields, tensors, in, training, true);
+  });
+}
+
 Dropout::Dropout(double p)
     : p(p) {
   void* fields[] = {&this->p};

@@ -50,6 +50,7 @@ struct FunctionDef {
   std::string_view name, doc;
   List<InputDef, 3> inputs;
   std::string_view output = "*";
+  std::string_view (*result)(const void* attrs) = nullptr;  // the output, where it depends on them
   Tensor (*run)(const void* attrs, const LayerCall& call) = nullptr;
 };
 
@@ -58,7 +59,7 @@ struct AlsoCalled {
   std::string_view theirs, ours;
 };
 
-/// `times` divides `whole`; blocks call the quotient `part`.
+/// `times` divides `whole`; shapes call the quotient `part`.
 struct MultipleDef {
   std::string_view whole, times, part;
 };
@@ -112,6 +113,7 @@ struct Layer {
   List<TensorDef, 6> tensors = {};
   List<InputDef, 3> inputs;
   std::string_view output;
+  ops::Rule<A, std::string_view> result = {};
   bool draws = false;
   ops::Rule<A, Tensor, const LayerCall&> forward;
   FunctionDef also = {};  // one more function
@@ -122,7 +124,7 @@ struct Layer {
     def.shown = shown, def.attrs = &attr_kind<A>, def.also_called = also_called;
     def.inferred = inferred, def.keyword_only = keyword_only, def.multiples = multiples;
     def.prepare = prepare.f, def.tensors = tensors, def.draws = draws;
-    FunctionDef call{"forward", {}, inputs, output, forward.f};
+    FunctionDef call{"forward", {}, inputs, output, result.f, forward.f};
     def.functions =
         also.name.empty() ? List<FunctionDef, 2>{call} : List<FunctionDef, 2>{call, also};
     return def;

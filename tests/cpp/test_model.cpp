@@ -77,12 +77,12 @@ TEST_CASE("model: sizes that nothing determines are symbols") {
 
 TEST_CASE("model: multiples are found in both directions") {
   Model model;
-  model |= Conv2d(8, {.kernel_size = {3}, .groups = 2})({{"input", "x"}, {"weight", "w"}});
+  model |= Conv2d(8, 3, {.groups = 2})({{"input", "x"}, {"weight", "w"}});
   CHECK(shape_of(resolved(model, {.shapes = {{"x", "1 6 5 5"}}}), "w") == Shape{8, 3, 3, 3});
   CHECK(shape_of(resolved(model, {.shapes = {{"w", "8 3 3 3"}, {"x", "1 _ 5 5"}}}), "x") ==
         Shape{1, 6, 5, 5});
   std::string odd = error_in([&] { resolved(model, {.shapes = {{"x", "1 5 5 5"}}}); });
-  CHECK(contains(odd, "Conv2d 'conv2d': 'in' is 5, which is no multiple of 2"));
+  CHECK(contains(odd, "Conv2d 'conv2d': 'in_channels' is 5, which is no multiple of 2"));
 }
 
 TEST_CASE("model: types") {
@@ -142,7 +142,7 @@ TEST_CASE("model: merged connections are one") {
 
 TEST_CASE("model: layers run, and bias is drawn as its weight") {
   Model model;
-  model |= Conv2d(16, {.kernel_size = {3}, .padding = {1}})({{"input", "x"}});
+  model |= Conv2d(16, 3, {.padding = 1})({{"input", "x"}});
   model += BatchNorm2d();
   model += op_block("relu");
   model += GlobalAvgPool2d();
@@ -176,12 +176,12 @@ TEST_CASE("model: what no block can be") {
 
 TEST_CASE("model: text") {
   Model model;
-  model |= Conv2d(8, {.kernel_size = {3}, .stride = {2}})({{"input", "x"}});
+  model |= Conv2d(8, 3, {.stride = 2})({{"input", "x"}});
   model += op_block("softmax", "axis=[1]");
   CHECK(model.to_text() ==
         "Model 'model', 2 blocks\n"
-        "  conv2d   Conv2d(out=8, kernel_size=3, stride=2)  x -> conv2d.output\n"
-        "  softmax  Softmax(axis=[1])                       conv2d.output -> output");
+        "  conv2d   Conv2d(out_channels=8, kernel_size=3, stride=2)  x -> conv2d.output\n"
+        "  softmax  Softmax(axis=[1])                                conv2d.output -> output");
 }
 
 }  // namespace tn::model

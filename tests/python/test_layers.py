@@ -32,17 +32,17 @@ GIVEN_WRONG = [
     (
         nn.Conv2d(3, 8, 3),
         [tn.ones((2, 4, 8, 8))],
-        "Conv2d: expected [batch, 3, height, width], given float32[2, 4, 8, 8]",
+        "Conv2d: expected [batch, 3, height, width], given f32[2,4,8,8]",
     ),
     (
         nn.Conv1d(3, 8, 3, channels_last=True),
         [tn.ones((3, 8))],
-        "Conv1d: expected [batch, length, 3], given float32[3, 8]",
+        "Conv1d: expected [batch, length, 3], given f32[3,8]",
     ),
     (
         nn.ConvTranspose3d(3, 8, 3),
         [tn.ones((2, 8, 8, 8, 3))],
-        "ConvTranspose3d: expected [batch, 3, depth, height, width], given float32[2, 8, 8, 8, 3]",
+        "ConvTranspose3d: expected [batch, 3, depth, height, width], given f32[2,8,8,8,3]",
     ),
     (
         nn.MaxPool2d(2),
@@ -162,8 +162,8 @@ MADE_WRONG = [
      "TransformerEncoder: num_layers must be at most 10000, not 2147483648"),
     (lambda: nn.Conv2d(3, 4, 3, groups=2), "Conv2d: groups must divide in_channels: 2 and 3"),
     (
-        lambda: nn.Conv2d(3, 4, (3,)),
-        "Conv2d: kernel_size must be an integer from 1 on, or 2 of them, not (3,)",
+        lambda: nn.Conv2d(3, 4, (3, 3, 3)),
+        "Conv2d: kernel_size must be an integer from 1 on, or 2 of them, not [3, 3, 3]",
     ),
     (
         lambda: nn.Conv1d(3, 4, 3, padding=-1),
@@ -185,7 +185,7 @@ MADE_WRONG = [
         "LayerNorm: normalized_shape must be a positive integer, not 0",
     ),
     (lambda: nn.Dropout("0.5"), "Dropout: p must be a number: '0.5'"),
-    (lambda: nn.Conv(3, 4, 3), "Conv: kernel_size must be 1 to 3 integers, not 3"),
+    (lambda: nn.Conv(3, 4, (3,) * 4), "Conv: kernel_size must be 1 to 3 integers, not 4 of"),
     (
         lambda: nn.MaxPool2d(2, stride=0),
         "MaxPool2d: stride must be an integer from 1 on, or 2 of them, not 0",

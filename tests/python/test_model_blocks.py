@@ -347,7 +347,7 @@ def test_groups_find_channels():
         3,
         3,
     )
-    with pytest.raises(ValueError, match="Conv2d 'conv2d': 'in' is 10, which is no multiple of 4"):
+    with pytest.raises(ValueError, match="Conv2d 'conv2d': 'in_channels' is 10, which is no mult"):
         tn.compile(model, shapes={"x": [1, 10, 5, 5]})
 
 
@@ -391,11 +391,13 @@ WRONG = {
     "Linear: output_dims must be an integer: 'x'": lambda: M.Linear("x"),
     "Linear: output_dims must be a positive integer, not 0": lambda: M.Linear(0),
     "Linear: input_dims must be a positive integer, not 0": lambda: M.Linear(0, 2),
-    "Conv2d: kernel_size is missing": lambda: M.Conv2d(64),
+    "Conv2d: argument kernel_size is missing": lambda: M.Conv2d(64),
     "Conv2d: kernel_size must be an integer from 1 on, or 2 of them, not [1, 2, 3]": (
         lambda: M.Conv2d(64, kernel_size=(1, 2, 3))
     ),
-    "Conv2d: groups must divide out: 3 and 64": lambda: M.Conv2d(64, kernel_size=3, groups=3),
+    "Conv2d: groups must divide out_channels: 3 and 64": lambda: M.Conv2d(
+        64, kernel_size=3, groups=3
+    ),
     "Conv2d: padding must be numbers, 'same' or 'valid', not 'full'": lambda: M.Conv2d(
         64, kernel_size=3, padding="full"
     ),
@@ -403,7 +405,7 @@ WRONG = {
         6, kernel_size=3, stride=0
     ),
     "Conv2d: kernel_size is given twice": lambda: M.Conv2d(3, 6, 3, kernel_size=3),
-    "Conv1d: padding has 5 numbers, at most 3 are taken": lambda: M.Conv1d(
+    "Conv1d: padding must be an integer from 0 on, not [1, 1, 1, 1, 1]": lambda: M.Conv1d(
         6, kernel_size=3, padding=[1] * 5
     ),
     "MaxPool2d: argument kernel_size is missing": lambda: M.MaxPool2d(),

@@ -242,6 +242,348 @@ class Bilinear : public Module<Bilinear> {
   }
 };
 
+struct ConvSettings {
+  Ints stride = Ints{1};
+  Ints padding = Ints{0};
+  std::string_view padding_by = "given";
+  Ints dilation = Ints{1};
+  int64_t groups = 1;
+  bool bias = true;
+  std::string_view padding_mode = "zeros";
+  bool channels_last = false;
+};
+/// Slides kernels over `x`, [batch, in_channels, spatial axes ...], without mirroring them.
+///
+/// `kernel_size` has one number for each of the 1 to 3 spatial axes. `Conv1d`, `Conv2d` and
+/// `Conv3d` take one number for all too, as `stride`, `padding` and `dilation` may be here.
+/// `padding` may also be "same" or "valid"; what it puts around `x` is zeros, or by `padding_mode`
+/// "reflect", "replicate" (the edge) or "circular" what the layers of `nn.padding` put there. The
+/// weight is [out_channels, in_channels / groups, *kernel_size]; with `channels_last`, `x` is
+/// [batch, spatial axes ..., in_channels] and the weight is the same.
+class Conv : public Module<Conv> {
+ public:
+  int64_t in_channels;
+  int64_t out_channels;
+  Ints kernel_size;
+  Ints stride;
+  Ints padding;
+  uint8_t padding_by;
+  Ints dilation;
+  int64_t groups;
+  uint8_t padding_mode;
+  bool channels_last;
+  Tensor weight;  // [out_channels, in_group, kernel_size]
+  Tensor bias;  // [out_channels], or null
+  Conv(int64_t in_channels, int64_t out_channels, const Ints& kernel_size, const ConvSettings& settings = {});
+  Tensor operator()(const Operand& x) const;
+  static void fields(auto& m, auto&& f) {
+    f("weight", m.weight);
+    f("bias", m.bias);
+    f("in_channels", m.in_channels);
+    f("out_channels", m.out_channels);
+    f("kernel_size", m.kernel_size);
+    f("stride", m.stride);
+    f("padding", m.padding);
+    f("padding_by", m.padding_by);
+    f("dilation", m.dilation);
+    f("groups", m.groups);
+    f("padding_mode", m.padding_mode);
+    f("channels_last", m.channels_last);
+  }
+};
+
+struct Conv1dSettings {
+  Ints stride = Ints{1};
+  Ints padding = Ints{0};
+  std::string_view padding_by = "given";
+  Ints dilation = Ints{1};
+  int64_t groups = 1;
+  bool bias = true;
+  std::string_view padding_mode = "zeros";
+  bool channels_last = false;
+};
+/// `Conv` over [batch, in_channels, length].
+class Conv1d : public Module<Conv1d> {
+ public:
+  int64_t in_channels;
+  int64_t out_channels;
+  Ints kernel_size;
+  Ints stride;
+  Ints padding;
+  uint8_t padding_by;
+  Ints dilation;
+  int64_t groups;
+  uint8_t padding_mode;
+  bool channels_last;
+  Tensor weight;  // [out_channels, in_group, kernel_size]
+  Tensor bias;  // [out_channels], or null
+  Conv1d(int64_t in_channels, int64_t out_channels, const Ints& kernel_size, const Conv1dSettings& settings = {});
+  Tensor operator()(const Operand& x) const;
+  static void fields(auto& m, auto&& f) {
+    f("weight", m.weight);
+    f("bias", m.bias);
+    f("in_channels", m.in_channels);
+    f("out_channels", m.out_channels);
+    f("kernel_size", m.kernel_size);
+    f("stride", m.stride);
+    f("padding", m.padding);
+    f("padding_by", m.padding_by);
+    f("dilation", m.dilation);
+    f("groups", m.groups);
+    f("padding_mode", m.padding_mode);
+    f("channels_last", m.channels_last);
+  }
+};
+
+struct Conv2dSettings {
+  Ints stride = Ints{1};
+  Ints padding = Ints{0};
+  std::string_view padding_by = "given";
+  Ints dilation = Ints{1};
+  int64_t groups = 1;
+  bool bias = true;
+  std::string_view padding_mode = "zeros";
+  bool channels_last = false;
+};
+/// `Conv` over [batch, in_channels, height, width].
+class Conv2d : public Module<Conv2d> {
+ public:
+  int64_t in_channels;
+  int64_t out_channels;
+  Ints kernel_size;
+  Ints stride;
+  Ints padding;
+  uint8_t padding_by;
+  Ints dilation;
+  int64_t groups;
+  uint8_t padding_mode;
+  bool channels_last;
+  Tensor weight;  // [out_channels, in_group, kernel_size]
+  Tensor bias;  // [out_channels], or null
+  Conv2d(int64_t in_channels, int64_t out_channels, const Ints& kernel_size, const Conv2dSettings& settings = {});
+  Tensor operator()(const Operand& x) const;
+  static void fields(auto& m, auto&& f) {
+    f("weight", m.weight);
+    f("bias", m.bias);
+    f("in_channels", m.in_channels);
+    f("out_channels", m.out_channels);
+    f("kernel_size", m.kernel_size);
+    f("stride", m.stride);
+    f("padding", m.padding);
+    f("padding_by", m.padding_by);
+    f("dilation", m.dilation);
+    f("groups", m.groups);
+    f("padding_mode", m.padding_mode);
+    f("channels_last", m.channels_last);
+  }
+};
+
+struct Conv3dSettings {
+  Ints stride = Ints{1};
+  Ints padding = Ints{0};
+  std::string_view padding_by = "given";
+  Ints dilation = Ints{1};
+  int64_t groups = 1;
+  bool bias = true;
+  std::string_view padding_mode = "zeros";
+  bool channels_last = false;
+};
+/// `Conv` over [batch, in_channels, depth, height, width].
+class Conv3d : public Module<Conv3d> {
+ public:
+  int64_t in_channels;
+  int64_t out_channels;
+  Ints kernel_size;
+  Ints stride;
+  Ints padding;
+  uint8_t padding_by;
+  Ints dilation;
+  int64_t groups;
+  uint8_t padding_mode;
+  bool channels_last;
+  Tensor weight;  // [out_channels, in_group, kernel_size]
+  Tensor bias;  // [out_channels], or null
+  Conv3d(int64_t in_channels, int64_t out_channels, const Ints& kernel_size, const Conv3dSettings& settings = {});
+  Tensor operator()(const Operand& x) const;
+  static void fields(auto& m, auto&& f) {
+    f("weight", m.weight);
+    f("bias", m.bias);
+    f("in_channels", m.in_channels);
+    f("out_channels", m.out_channels);
+    f("kernel_size", m.kernel_size);
+    f("stride", m.stride);
+    f("padding", m.padding);
+    f("padding_by", m.padding_by);
+    f("dilation", m.dilation);
+    f("groups", m.groups);
+    f("padding_mode", m.padding_mode);
+    f("channels_last", m.channels_last);
+  }
+};
+
+struct ConvTransposeSettings {
+  Ints stride = Ints{1};
+  Ints padding = Ints{0};
+  Ints output_padding = Ints{0};
+  int64_t groups = 1;
+  bool bias = true;
+  Ints dilation = Ints{1};
+  bool channels_last = false;
+};
+/// The adjoint of `Conv` in its input: it goes from that one's outputs to its inputs.
+///
+/// An axis of n elements becomes one of (n - 1) * stride - 2 * padding + dilation * (kernel_size -
+/// 1) + 1 + output_padding. The weight is [in_channels, out_channels / groups, *kernel_size].
+class ConvTranspose : public Module<ConvTranspose> {
+ public:
+  int64_t in_channels;
+  int64_t out_channels;
+  Ints kernel_size;
+  Ints stride;
+  Ints padding;
+  Ints output_padding;
+  int64_t groups;
+  Ints dilation;
+  bool channels_last;
+  Tensor weight;  // [in_channels, out_group, kernel_size]
+  Tensor bias;  // [out_channels], or null
+  ConvTranspose(int64_t in_channels, int64_t out_channels, const Ints& kernel_size, const ConvTransposeSettings& settings = {});
+  Tensor operator()(const Operand& x) const;
+  static void fields(auto& m, auto&& f) {
+    f("weight", m.weight);
+    f("bias", m.bias);
+    f("in_channels", m.in_channels);
+    f("out_channels", m.out_channels);
+    f("kernel_size", m.kernel_size);
+    f("stride", m.stride);
+    f("padding", m.padding);
+    f("output_padding", m.output_padding);
+    f("groups", m.groups);
+    f("dilation", m.dilation);
+    f("channels_last", m.channels_last);
+  }
+};
+
+struct ConvTranspose1dSettings {
+  Ints stride = Ints{1};
+  Ints padding = Ints{0};
+  Ints output_padding = Ints{0};
+  int64_t groups = 1;
+  bool bias = true;
+  Ints dilation = Ints{1};
+  bool channels_last = false;
+};
+/// `ConvTranspose` over [batch, in_channels, length].
+class ConvTranspose1d : public Module<ConvTranspose1d> {
+ public:
+  int64_t in_channels;
+  int64_t out_channels;
+  Ints kernel_size;
+  Ints stride;
+  Ints padding;
+  Ints output_padding;
+  int64_t groups;
+  Ints dilation;
+  bool channels_last;
+  Tensor weight;  // [in_channels, out_group, kernel_size]
+  Tensor bias;  // [out_channels], or null
+  ConvTranspose1d(int64_t in_channels, int64_t out_channels, const Ints& kernel_size, const ConvTranspose1dSettings& settings = {});
+  Tensor operator()(const Operand& x) const;
+  static void fields(auto& m, auto&& f) {
+    f("weight", m.weight);
+    f("bias", m.bias);
+    f("in_channels", m.in_channels);
+    f("out_channels", m.out_channels);
+    f("kernel_size", m.kernel_size);
+    f("stride", m.stride);
+    f("padding", m.padding);
+    f("output_padding", m.output_padding);
+    f("groups", m.groups);
+    f("dilation", m.dilation);
+    f("channels_last", m.channels_last);
+  }
+};
+
+struct ConvTranspose2dSettings {
+  Ints stride = Ints{1};
+  Ints padding = Ints{0};
+  Ints output_padding = Ints{0};
+  int64_t groups = 1;
+  bool bias = true;
+  Ints dilation = Ints{1};
+  bool channels_last = false;
+};
+/// `ConvTranspose` over [batch, in_channels, height, width].
+class ConvTranspose2d : public Module<ConvTranspose2d> {
+ public:
+  int64_t in_channels;
+  int64_t out_channels;
+  Ints kernel_size;
+  Ints stride;
+  Ints padding;
+  Ints output_padding;
+  int64_t groups;
+  Ints dilation;
+  bool channels_last;
+  Tensor weight;  // [in_channels, out_group, kernel_size]
+  Tensor bias;  // [out_channels], or null
+  ConvTranspose2d(int64_t in_channels, int64_t out_channels, const Ints& kernel_size, const ConvTranspose2dSettings& settings = {});
+  Tensor operator()(const Operand& x) const;
+  static void fields(auto& m, auto&& f) {
+    f("weight", m.weight);
+    f("bias", m.bias);
+    f("in_channels", m.in_channels);
+    f("out_channels", m.out_channels);
+    f("kernel_size", m.kernel_size);
+    f("stride", m.stride);
+    f("padding", m.padding);
+    f("output_padding", m.output_padding);
+    f("groups", m.groups);
+    f("dilation", m.dilation);
+    f("channels_last", m.channels_last);
+  }
+};
+
+struct ConvTranspose3dSettings {
+  Ints stride = Ints{1};
+  Ints padding = Ints{0};
+  Ints output_padding = Ints{0};
+  int64_t groups = 1;
+  bool bias = true;
+  Ints dilation = Ints{1};
+  bool channels_last = false;
+};
+/// `ConvTranspose` over [batch, in_channels, depth, height, width].
+class ConvTranspose3d : public Module<ConvTranspose3d> {
+ public:
+  int64_t in_channels;
+  int64_t out_channels;
+  Ints kernel_size;
+  Ints stride;
+  Ints padding;
+  Ints output_padding;
+  int64_t groups;
+  Ints dilation;
+  bool channels_last;
+  Tensor weight;  // [in_channels, out_group, kernel_size]
+  Tensor bias;  // [out_channels], or null
+  ConvTranspose3d(int64_t in_channels, int64_t out_channels, const Ints& kernel_size, const ConvTranspose3dSettings& settings = {});
+  Tensor operator()(const Operand& x) const;
+  static void fields(auto& m, auto&& f) {
+    f("weight", m.weight);
+    f("bias", m.bias);
+    f("in_channels", m.in_channels);
+    f("out_channels", m.out_channels);
+    f("kernel_size", m.kernel_size);
+    f("stride", m.stride);
+    f("padding", m.padding);
+    f("output_padding", m.output_padding);
+    f("groups", m.groups);
+    f("dilation", m.dilation);
+    f("channels_last", m.channels_last);
+  }
+};
+
 /// In training, sets elements to zero with probability `p` and divides the others by `1 - p`.
 class Dropout : public Module<Dropout> {
  public:

@@ -1,5 +1,4 @@
 // The blocks of logical models: ops with what Python gives them, and layers.
-#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
@@ -14,7 +13,6 @@ namespace {
 
 using namespace model;
 using Numbers = std::vector<int64_t>;  // at most three: Python has counted them
-using Size = std::optional<int64_t>;
 
 Ints ints(const Numbers& numbers) { return Ints(numbers.begin(), numbers.end()); }
 
@@ -42,26 +40,8 @@ nb::dict list_op_blocks() {
   return blocks;
 }
 
-template <Block (*kMake)(int, int64_t, const ConvSettings&)>
-Block make_conv(int axes, int64_t out, Size in, const Numbers& kernel_size, const Numbers& stride,
-                const Numbers& padding, const std::string& padding_mode, const Numbers& dilation,
-                int64_t groups, bool bias, const Numbers& output_padding) {
-  ConvSettings settings{.kernel_size = ints(kernel_size),
-                        .in = in,
-                        .stride = ints(stride),
-                        .padding = ints(padding),
-                        .dilation = ints(dilation),
-                        .padding_mode = padding_mode,
-                        .groups = groups,
-                        .bias = bias,
-                        .output_padding = ints(output_padding)};
-  return kMake(axes, out, settings);
-}
-
 void bind_spatial(nb::module_& m) {
   auto def = [&](const char* name, auto make) { m.def(name, make, users_call); };
-  def("_conv_block", make_conv<conv_block>);
-  def("_conv_transpose_block", make_conv<conv_transpose_block>);
   def("_adaptive_avg_pool_block",
       [](int axes, const Numbers& size) { return adaptive_avg_pool_block(axes, ints(size)); });
 }

@@ -21,9 +21,15 @@ struct LayerSpec {
   const LayerDef& def;
   FieldList fields;  // names and kinds only
   std::vector<FieldSlot> slots = make_slots(def.name, *def.attrs, fields);
-  std::vector<int> decides;  // by field: the tensor that exists if it is true, or -1
+  std::vector<int> decides;   // by field: the tensor that exists if it is true, or -1
+  std::vector<int> named;     // by field: the field of a name in place of its numbers, or -1
+  std::vector<bool> is_name;  // by field: whether it is such a field, which users do not see
 
-  explicit LayerSpec(const LayerDef& layer) : def(layer) {
+  explicit LayerSpec(const LayerDef& layer) : def(layer), is_name(slots.size()) {
+    for (size_t i = 0; i < slots.size(); ++i) {
+      named.push_back(nn::named_field(fields, i));
+      if (named[i] >= 0) is_name[static_cast<size_t>(named[i])] = true;
+    }
     for (const FieldSlot& slot : slots) {
       decides.push_back(-1);
       for (int i = 0; i < def.tensors.size() && decides.back() < 0; ++i) {
@@ -48,10 +54,28 @@ nb::str as_str(std::string_view s) { return nb::str(s.data(), s.size()); }
 /// What errors call a module: its class, which may be the user's.
 std::string_view layer_name(nb::handle module) { return Py_TYPE(module.ptr())->tp_name; }
 
-void write_field(FieldSlot slot, std::string_view layer, char* attrs, nb::handle value) {
+/// The number of a name that is given in place of numbers.
+uint8_t read_name(const FieldSlot& numbers, const FieldSlot& names, std::string_view layer,
+                  nb::handle value) {
+  auto text = nb::cast<std::string_view>(value);
+  std::vector<std::string> known;
+  for (size_t i = 1; i < names.choices.size(); ++i) {
+    if (names.choices[i] == text) return static_cast<uint8_t>(i);
+    known.push_back(format("'{}'", names.choices[i]));
+  }
+  fail("{}: {} must be numbers, {}, not '{}'", layer, numbers.name, join(known, " or "), text);
+}
+
+/// Writes an attribute as users give it.
+void write_field(const LayerSpec& spec, size_t i, std::string_view layer, char* attrs,
+                 nb::handle value) {
   std::vector<nb::object> keep;
+  FieldSlot slot = spec.slots[i];
   slot.op = layer;
-  if (value.is_none() && slot.set >= 0)
+  if (spec.named[i] >= 0 && PyUnicode_Check(value.ptr())) {
+    const FieldSlot& names = spec.slots[static_cast<size_t>(spec.named[i])];
+    attrs[names.at] = static_cast<char>(read_name(slot, names, layer, value));
+  } else if (value.is_none() && slot.set >= 0)
     *reinterpret_cast<bool*>(attrs + slot.set) = false;
   else
     slot.write(attrs, value.ptr(), keep);
@@ -82,24 +106,34 @@ AttrBuffer read_attrs(const LayerSpec& spec, nb::handle module, const Tensors& h
   AttrBuffer attrs(*def.attrs);
   for (size_t i = 0; i < spec.slots.size(); ++i) {
     const FieldSlot& slot = spec.slots[i];
+    if (spec.is_name[i]) continue;
     if (int tensor = spec.decides[i]; tensor >= 0)
       *reinterpret_cast<bool*>(attrs.data + slot.at) = bool(held[static_cast<size_t>(tensor)]);
     else
-      write_field(slot, layer_name(module), attrs.data, layer_attribute(def, module, slot.name));
+      write_field(spec, i, layer_name(module), attrs.data, layer_attribute(def, module, slot.name));
   }
   return attrs;
+}
+
+/// An attribute as users see it: a name, where that is given in place of numbers.
+nb::object shown_field(const LayerSpec& spec, const FieldList& fields, size_t i) {
+  if (spec.named[i] < 0) return field_object(fields.items[i]);
+  const Field& name = fields.items[static_cast<size_t>(spec.named[i])];
+  return field_object(*static_cast<uint8_t*>(name.at) ? name : fields.items[i]);
 }
 
 void make_layer(const std::string& name, nb::handle module, nb::args values) {
   const LayerSpec& spec = spec_of_layer(name);
   std::string_view layer = layer_name(module);
   AttrBuffer attrs(*spec.def.attrs);
+  size_t next = 0;
   for (size_t i = 0; i < spec.slots.size(); ++i)
-    write_field(spec.slots[i], layer, attrs.data, values[i]);
+    if (!spec.is_name[i]) write_field(spec, i, layer, attrs.data, values[next++]);
   nn::prepare_attrs(spec.def, attrs.data, layer);
   FieldList fields = list_fields(*spec.def.attrs, attrs.data);
   for (size_t i = 0; i < fields.items.size(); ++i)
-    if (spec.decides[i] < 0) module.attr(fields.items[i].name) = field_object(fields.items[i]);
+    if (spec.decides[i] < 0 && !spec.is_name[i])
+      module.attr(fields.items[i].name) = shown_field(spec, fields, i);
   Tensors held = nn::draw_tensors(spec.def, attrs.data);
   for (int i = 0; i < spec.def.tensors.size(); ++i) {
     Tensor& drawn = held[static_cast<size_t>(i)];
@@ -164,7 +198,8 @@ std::string describe_layer(const std::string& name, nb::handle module) {
   std::string shown(spec.def.shown);
   std::vector<std::string> texts;
   for (size_t i = 0; i < fields.items.size(); ++i) {
-    nb::object value = field_object(fields.items[i]);
+    if (spec.is_name[i]) continue;
+    nb::object value = shown_field(spec, fields, i);
     const char* field = fields.items[i].name;
     bool is_shown = false;
     for (bool spread : {false, true}) {
@@ -174,7 +209,10 @@ std::string describe_layer(const std::string& name, nb::handle module) {
       shown.replace(at, place.size(), size_text(value, spread));
       is_shown = true;
     }
-    if (!is_shown && !nn::is_usual(spec.def, attrs.data, i)) {
+    bool usual = nn::is_usual(spec.def, attrs.data, i);
+    if (spec.named[i] >= 0)
+      usual &= nn::is_usual(spec.def, attrs.data, static_cast<size_t>(spec.named[i]));
+    if (!is_shown && !usual) {
       texts.push_back(format("{}={}", field, nb::repr(one_for_all(value)).c_str()));
     }
   }
@@ -188,6 +226,7 @@ size_t find_argument(const LayerSpec& spec, std::string_view name) {
     if (also.theirs == name) name = also.ours;
   std::vector<std::string_view> names;
   for (size_t i = 0; i < spec.slots.size(); ++i) {
+    if (spec.is_name[i]) continue;
     if (spec.slots[i].name == name) return i;
     names.emplace_back(spec.slots[i].name);
   }
@@ -209,10 +248,13 @@ model::Block make_layer_block(const std::string& name, nb::tuple args, nb::dict 
   const LayerSpec& spec = spec_of_layer(name);
   std::vector<nb::object> given(spec.slots.size());
   size_t place = first_place(spec, args.size());
-  if (place + args.size() > given.size())
-    fail(Fault::type, "{}: {} arguments given, it takes at most {}", name, args.size(),
-         given.size());
-  for (nb::handle value : args) given[place++] = nb::borrow(value);
+  size_t most = given.size() - static_cast<size_t>(std::ranges::count(spec.is_name, true));
+  if (args.size() > most)
+    fail(Fault::type, "{}: {} arguments given, it takes at most {}", name, args.size(), most);
+  for (nb::handle value : args) {
+    while (spec.is_name[place]) ++place;
+    given[place++] = nb::borrow(value);
+  }
   for (auto [key, value] : keywords) {
     size_t at = find_argument(spec, nb::cast<std::string_view>(key));
     if (given[at].is_valid()) fail(Fault::type, "{}: {} is given twice", name, spec.slots[at].name);
@@ -224,10 +266,11 @@ model::Block make_layer_block(const std::string& name, nb::tuple args, nb::dict 
     bool may_lack = nn::has_word(spec.def.inferred, slot.name);
     if (!given[i].is_valid() || (may_lack && given[i].is_none())) {
       if (spec.fields.items[i].required && !may_lack)
-        fail(Fault::type, "{}: argument {} is missing", name, slot.name);
+        fail(Fault::type, Hint{format("{}(..., {}=...)", name, slot.name)},
+             "{}: argument {} is missing", name, slot.name);
       continue;
     }
-    write_field(slot, name, attrs.data, given[i]);
+    write_field(spec, i, name, attrs.data, given[i]);
     Field size{.name = slot.name, .kind = slot.kind, .at = attrs.data + slot.at};
     if (may_lack) nn::check_size(size, name);
   }

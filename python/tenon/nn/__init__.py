@@ -75,16 +75,6 @@ from .attention import MultiHeadAttention
 from .cells import GRUCell, LSTMCell, RNNCell
 from .checkpointed import checkpoint
 from .containers import Identity, ModuleDict, ModuleList, Parameter, Sequential
-from .convolution import (
-    Conv,
-    Conv1d,
-    Conv2d,
-    Conv3d,
-    ConvTranspose,
-    ConvTranspose1d,
-    ConvTranspose2d,
-    ConvTranspose3d,
-)
 from .layers import *  # noqa: F403
 from .loss_modules import (
     BCELoss,
@@ -169,14 +159,6 @@ __all__ = [
     "ConstantPad1d",
     "ConstantPad2d",
     "ConstantPad3d",
-    "Conv",
-    "Conv1d",
-    "Conv2d",
-    "Conv3d",
-    "ConvTranspose",
-    "ConvTranspose1d",
-    "ConvTranspose2d",
-    "ConvTranspose3d",
     "CrossEntropyLoss",
     "GRUCell",
     "GaussianNLLLoss",

@@ -16,12 +16,6 @@ from .module import Module
 MODES = {"zeros": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}
 
 
-def check_mode(layer: Module, mode: str) -> None:
-    if mode not in MODES:
-        known = ", ".join(map(repr, MODES))
-        refuse(layer, f"padding_mode must be one of {known}, not {mode!r}")
-
-
 def padded(
     x: tn.Tensor,
     sides: Sequence[tuple[int, int]],
