@@ -1,5 +1,6 @@
 """`tenon opt`: graph text in, graph text out."""
 
+import os
 import pathlib
 import subprocess
 
@@ -64,3 +65,20 @@ def test_errors_say_what_and_where(args, text, message):
     result = opt(*args, text=text)
     assert result.returncode == 1 and result.stdout == ""
     assert message in result.stderr
+
+
+def test_output_that_cannot_be_written_is_an_error():
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([TENON, "opt", "-"], input=GRAPH, stdout=full,
+                              stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 1
+    assert "the standard output: No space left on device" in done.stderr
+
+
+def test_a_cache_that_cannot_be_made_is_an_error(tmp_path):
+    place = tmp_path / "file"
+    place.write_text("")
+    env = os.environ | {"TENON_CACHE": "1", "TENON_CACHE_DIR": str(place)}
+    done = subprocess.run([TENON, "cache", "clear"], env=env, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "no disk cache: " in done.stderr
