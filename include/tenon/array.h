@@ -10,15 +10,14 @@ namespace tn {
 
 template <class T>
 concept IsElement = std::is_arithmetic_v<T> || std::same_as<T, std::complex<float>> ||
-    std::same_as<T, std::complex<double>>;
+                    std::same_as<T, std::complex<double>>;
 
 /// Elements in a row in memory.
 template <class R>
 concept IsRow = requires(const R& r) {
   r.data();
   r.size();
-}
-&&IsElement<std::remove_cvref_t<decltype(*std::declval<const R&>().data())>>;
+} && IsElement<std::remove_cvref_t<decltype(*std::declval<const R&>().data())>>;
 /// Rows of one length.
 template <class R>
 concept IsRows = requires(const R& r) {
@@ -28,7 +27,10 @@ concept IsRows = requires(const R& r) {
 
 /// A 0-d tensor: f32 of floating point, i64 of integers.
 template <class T>
-requires std::is_arithmetic_v<T> Tensor array(T value) { return Tensor(value); }
+  requires std::is_arithmetic_v<T>
+Tensor array(T value) {
+  return Tensor(value);
+}
 
 /// Elements in row-major order, as many as the shape has.
 template <IsRow R>
@@ -37,7 +39,8 @@ Tensor array(const R& values, const Shape& shape) {
   return from_elements(values.data(), values.size(), Tensor::dtype_of<T>(), shape);
 }
 template <IsElement T>
-requires(!std::same_as<T, bool>) Tensor array(const std::vector<T>& values, const Shape& shape) {
+  requires(!std::same_as<T, bool>)
+Tensor array(const std::vector<T>& values, const Shape& shape) {
   return from_elements(values.data(), values.size(), Tensor::dtype_of<T>(), shape);
 }
 inline Tensor array(const std::vector<bool>& values, const Shape& shape) {
@@ -46,7 +49,8 @@ inline Tensor array(const std::vector<bool>& values, const Shape& shape) {
 }
 /// With one axis.
 template <class R>
-requires(IsRow<R> || std::same_as<R, std::vector<bool>>) Tensor array(const R& values) {
+  requires(IsRow<R> || std::same_as<R, std::vector<bool>>)
+Tensor array(const R& values) {
   return array(values, Shape{static_cast<int64_t>(values.size())});
 }
 template <IsElement T>
@@ -60,10 +64,10 @@ Tensor array(std::initializer_list<T> values) {
 
 /// Of any other range of numbers, such as a view.
 template <class R>
-requires(!IsRow<std::remove_cvref_t<R>> &&
-         !std::same_as<std::remove_cvref_t<R>, std::vector<bool>> &&
-         IsElement<std::remove_cvref_t<decltype(*std::declval<R&>().begin())>>) Tensor
-    array(R&& values) {
+  requires(!IsRow<std::remove_cvref_t<R>> &&
+           !std::same_as<std::remove_cvref_t<R>, std::vector<bool>> &&
+           IsElement<std::remove_cvref_t<decltype(*std::declval<R&>().begin())>>)
+Tensor array(R&& values) {
   std::vector<std::remove_cvref_t<decltype(*values.begin())>> elements;
   for (auto&& value : values) elements.push_back(value);
   return array(elements);
@@ -96,7 +100,7 @@ struct RowsElement {
   using type = R;
 };
 template <class R>
-requires requires { typename R::value_type; }
+  requires requires { typename R::value_type; }
 struct RowsElement<R> : RowsElement<typename R::value_type> {};
 template <class T>
 struct RowsElement<std::complex<T>> {
@@ -105,7 +109,8 @@ struct RowsElement<std::complex<T>> {
 
 /// One axis a level: rows of rows have the same length.
 template <class R>
-requires(IsRows<R> && !IsRow<R>) Tensor array(const R& rows) {
+  requires(IsRows<R> && !IsRow<R>)
+Tensor array(const R& rows) {
   using T = typename RowsElement<R>::type;
   Rows<T> all;
   all.add(rows);

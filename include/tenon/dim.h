@@ -14,7 +14,8 @@ struct Dim {
 
   constexpr Dim() = default;
   template <std::integral T>
-  requires(!std::same_as<T, bool>) constexpr Dim(T value) : raw(static_cast<int64_t>(value)) {
+    requires(!std::same_as<T, bool>)
+  constexpr Dim(T value) : raw(static_cast<int64_t>(value)) {
     if (raw < 0) [[unlikely]] {
       if (raw != -1) fail_negative(raw);
       raw = kInferred;
@@ -50,7 +51,8 @@ struct Offset {
 
   constexpr Offset() = default;
   template <std::integral T>
-  requires(!std::same_as<T, bool>) constexpr Offset(T value) : raw(static_cast<int64_t>(value)) {
+    requires(!std::same_as<T, bool>)
+  constexpr Offset(T value) : raw(static_cast<int64_t>(value)) {
     if (raw < kLeast) raw = kLeast;
   }
   constexpr Offset(Dim d) : raw(d.is_const() ? d.raw : d.is_inferred() ? -1 : INT64_MIN - d.raw) {}

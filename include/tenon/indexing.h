@@ -100,7 +100,8 @@ class Selection {
     return value().to_vector<T>();
   }
   template <class T>
-  requires(std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) explicit operator T() const {
+    requires(std::is_arithmetic_v<T> && !std::is_same_v<T, bool>)
+  explicit operator T() const {
     return item<T>();
   }
   std::string to_string() const { return value().to_string(); }

@@ -120,7 +120,7 @@ struct ElementOf {
   };
 };
 template <class T>
-requires requires { typename T::value_type; }
+  requires requires { typename T::value_type; }
 struct ElementOf<T> {
   using type = typename T::value_type;
 };
@@ -135,9 +135,8 @@ struct Maybe {
   constexpr Maybe(T v) : set(true), value(v) {}
   Maybe(std::initializer_list<typename ElementOf<T>::type> elements) : set(true), value(elements) {}
   template <class U>
-  requires(!std::is_same_v<std::remove_cvref_t<U>, Maybe> &&
-           std::is_convertible_v<U, T>) constexpr Maybe(U&& v)
-      : set(true), value(std::forward<U>(v)) {}
+    requires(!std::is_same_v<std::remove_cvref_t<U>, Maybe> && std::is_convertible_v<U, T>)
+  constexpr Maybe(U&& v) : set(true), value(std::forward<U>(v)) {}
   explicit operator bool() const { return set; }
   const T& operator*() const { return value; }
   const T* operator->() const { return &value; }

@@ -27,7 +27,7 @@ class Tensor {
   Tensor() = default;
   /// Numbers become 0-d tensors: f32 from floating point, i64 from integers.
   template <class T>
-  requires std::is_arithmetic_v<T>
+    requires std::is_arithmetic_v<T>
   explicit Tensor(T value) : Tensor(from_scalar(Scalar(value))) {}
   Tensor(const Tensor& other) noexcept : node_(other.node_), index_(other.index_) { retain(); }
   Tensor(Tensor&& other) noexcept
@@ -81,7 +81,8 @@ class Tensor {
   template <class T>
   T item() const;
   template <class T>
-  requires(std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) explicit operator T() const {
+    requires(std::is_arithmetic_v<T> && !std::is_same_v<T, bool>)
+  explicit operator T() const {
     return item<T>();
   }
 
@@ -137,8 +138,8 @@ struct Operand {
   Operand(Tensor&& t, std::source_location at = std::source_location::current())
       : tensor(&t), temporary(true), place(at) {}
   template <class T>
-  requires std::is_arithmetic_v<T> Operand(
-      T value, std::source_location at = std::source_location::current())
+    requires std::is_arithmetic_v<T>
+  Operand(T value, std::source_location at = std::source_location::current())
       : scalar(value), place(at) {}
   Operand(Dim size, std::source_location at = std::source_location::current())
       : scalar(Offset(size)), place(at) {}

@@ -74,18 +74,14 @@ class Visitor {
 
 /// A type whose contents are known at run time only visits them itself.
 template <class T>
-concept IsVisited = requires(T& t, Visitor& v, const Path& path) {
-  t.visit(v, path);
-};
+concept IsVisited = requires(T& t, Visitor& v, const Path& path) { t.visit(v, path); };
 
 struct IgnoreFields {
   template <class... A>
   void operator()(A&&...) const {}
 };
 template <class T>
-concept HasFields = requires(T& t) {
-  std::remove_const_t<T>::fields(t, IgnoreFields());
-};
+concept HasFields = requires(T& t) { std::remove_const_t<T>::fields(t, IgnoreFields()); };
 
 void visit_text(std::string_view text, Visitor& visitor, const Path& path);
 

@@ -39,7 +39,8 @@ class ExecutableOf<R(A...)> : public Executable {
                         typed::fixed_count<typed::Value<R>>());
   }
   typed::Value<R> operator()(const typed::Value<A>&... args) const
-      requires(!(std::is_same_v<typed::Value<A>, Tensors> && ...) || !std::is_same_v<R, Tensors>) {
+    requires(!(std::is_same_v<typed::Value<A>, Tensors> && ...) || !std::is_same_v<R, Tensors>)
+  {
     Tensors in;
     auto add = [&](auto& argument) {
       for (Tensor& t : typed::tensors_of(argument, "executable", "an argument"))

@@ -21,8 +21,7 @@ size_t count_of(T& value) {
 /// How many tensors the parts of a result have: those of a tuple or pair, or the whole.
 template <class R>
 std::vector<size_t> counts_of(R& result) {
-  if constexpr (
-      requires { result.begin(); } || !requires { std::tuple_size<R>::value; })
+  if constexpr (requires { result.begin(); } || !requires { std::tuple_size<R>::value; })
     return {count_of(result)};
   else
     return std::apply([](auto&... part) { return std::vector<size_t>{count_of(part)...}; }, result);

@@ -110,8 +110,8 @@ ProgramValue borrow(const tenon_rt_tensor& given, const tenon_rt_input& input) {
   auto aligned_to = static_cast<uintptr_t>(size_of(real_of(type->dtype)));
   if (reinterpret_cast<uintptr_t>(given.data) % aligned_to)
     fail("{}: data is not aligned to {} bytes, as {} is", input.name, aligned_to, type->dtype);
-  BufferRef buffer = adopt(
-      given.data, static_cast<size_t>(type->bytes()), nullptr, [](void*) {}, true);
+  BufferRef buffer =
+      adopt(given.data, static_cast<size_t>(type->bytes()), nullptr, [](void*) {}, true);
   return {type, {std::move(buffer), 0}};
 }
 

@@ -69,9 +69,7 @@ static bool is_whole(const Strided& at, int64_t elements) {
 
 Bound absent_constant() {
   constexpr size_t kSome = 1;  // memory of no bytes would be there
-  return {adopt(
-              nullptr, kSome, nullptr, [](void*) {}, true),
-          0};
+  return {adopt(nullptr, kSome, nullptr, [](void*) {}, true), 0};
 }
 
 /// To `out`, or only asks whether it can.

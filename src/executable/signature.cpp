@@ -130,7 +130,7 @@ std::vector<Binding> Signature::check(std::span<const TypeRef> types,
   return std::move(check.sizes);
 }
 
-std::vector<Binding> Signature::at(int64_t Range::*value) const {
+std::vector<Binding> Signature::at(int64_t Range::* value) const {
   std::vector<Binding> sizes;
   for (const Binding& b : opt) sizes.push_back({b.symbol, spot(*this, b.symbol).range().*value});
   return sizes;

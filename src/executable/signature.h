@@ -46,7 +46,7 @@ struct Signature {
   std::vector<Binding> check(std::span<const TypeRef> types, std::span<const int64_t> sizes) const;
 
   /// The symbols with what `value` gives for the range of each.
-  std::vector<Binding> at(int64_t InputSignature::Range::*value) const;
+  std::vector<Binding> at(int64_t InputSignature::Range::* value) const;
   /// Sizes all over the ranges that keep the demands, `opt` first.
   std::vector<std::vector<Binding>> samples() const;
   /// A guard in words of the caller, "x.shape[0] >= 5", and "x.shape[0] = 3" for its symbols.

@@ -139,7 +139,10 @@ template <> struct FieldOf<GraphRef> : PlainField<GraphRef, FieldKind::graph> {}
 // clang-format on
 
 template <class E>
-requires std::is_enum_v<E> ChoiceNames names_of() { return choice_names(E{}); }
+  requires std::is_enum_v<E>
+ChoiceNames names_of() {
+  return choice_names(E{});
+}
 
 struct FieldLister {
   FieldList& out;

@@ -105,9 +105,15 @@ struct Macro {
   friend Macro round_even(Macro a) { return of(Op::round, a); }
   friend Macro abs(Macro a) { return of(Op::abs, a); }
 
-  friend Bits bits(Macro a) requires kReal { return {apply(Op::bitcast, Bits::kType, a.node)}; }
+  friend Bits bits(Macro a)
+    requires kReal
+  {
+    return {apply(Op::bitcast, Bits::kType, a.node)};
+  }
   // Shifting an unsigned number brings in zeros.
-  friend Macro shift_right(Macro a, int n) requires kWhole {
+  friend Macro shift_right(Macro a, int n)
+    requires kWhole
+  {
     constexpr DType kUnsigned = kBits == 32 ? DType::u32 : DType::u64;
     MacroNode count = MacroPool::current().constant(n, kUnsigned);
     MacroNode moved = apply(Op::shr, kUnsigned, apply(Op::bitcast, kUnsigned, a.node), count);

@@ -45,8 +45,7 @@ struct Trigonometric {
 
   template <class V>
   [[gnu::always_inline]] inline V operator()(V x) const {
-    return rarely(
-        is_rare(x), [&] { return rare(x); }, common(x));
+    return rarely(is_rare(x), [&] { return rare(x); }, common(x));
   }
 
  private:

@@ -39,7 +39,9 @@ namespace tn::TN_LEVEL::math {
 [[gnu::always_inline]] inline double round_even(double x) { return __builtin_rint(x); }
 
 template <class T>
-[[gnu::always_inline]] inline T select(bool mask, T a, T b) requires std::is_arithmetic_v<T> {
+[[gnu::always_inline]] inline T select(bool mask, T a, T b)
+  requires std::is_arithmetic_v<T>
+{
   return mask ? a : b;
 }
 
@@ -120,11 +122,15 @@ constexpr int bit_width() {
 [[gnu::always_inline]] inline bool both(bool a, bool b) { return a & b; }
 [[gnu::always_inline]] inline bool either(bool a, bool b) { return a | b; }
 template <class M>
-[[gnu::always_inline]] inline M both(M a, M b) requires std::is_class_v<M> {
+[[gnu::always_inline]] inline M both(M a, M b)
+  requires std::is_class_v<M>
+{
   return a & b;
 }
 template <class M>
-[[gnu::always_inline]] inline M either(M a, M b) requires std::is_class_v<M> {
+[[gnu::always_inline]] inline M either(M a, M b)
+  requires std::is_class_v<M>
+{
   return a | b;
 }
 
@@ -137,7 +143,7 @@ template <class V>
   using I = IntOf<V>;
   const I sign =
       constant<I>(std::bit_cast<std::conditional_t<bit_width<V>() == 32, int32_t, int64_t>>(
-          std::conditional_t<bit_width<V>() == 32, float, double>(-0.0)));
+          std::conditional_t < bit_width<V>() == 32, float, double > (-0.0)));
   return from_bits<V>(bits(abs(x)) | (bits(s) & sign));
 }
 

@@ -295,9 +295,9 @@ class Inference {
   }
 
   void refuse_open(int w, const Sizes& sizes) const {
-    bool known = sizes.rest < 0 && std::ranges::all_of(sizes.front, [&](SizeId id) {
-                   return sizes_.value(id).has_value();
-                 });
+    bool known =
+        sizes.rest < 0 &&
+        std::ranges::all_of(sizes.front, [&](SizeId id) { return sizes_.value(id).has_value(); });
     if (known) return;
     fail(Hint{format("give all its sizes: shapes={{\"{}\": [...]}}", flat_.wires[w].name)},
          "{}: static_shapes is set, but the shape of '{}' is not fully known: {}", flat_.name,

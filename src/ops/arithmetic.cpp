@@ -12,10 +12,7 @@ constinit const OpDef add = Elementwise<>{
     .symbol = "+",
     .types = every_type,
     .scalar = [](S a, S b) { return a.type() == DType::b1 ? a | b : a + b; },
-    .complex =
-        [](Z a, Z b) {
-          return Z{a.re + b.re, a.im + b.im};
-        },
+    .complex = [](Z a, Z b) { return Z{a.re + b.re, a.im + b.im}; },
     .partials = {[](T t) { return t; }, [](T t) { return t; }},
     .samples = {{"f32[2,3], f32[2,3]"}, {"f32[2,1], f32[3]"}, {"f32[], f32[4]"}},
 };
@@ -27,10 +24,7 @@ constinit const OpDef subtract = Elementwise<>{
     .symbol = "-",
     .types = numeric,
     .scalar = [](S a, S b) { return a - b; },
-    .complex =
-        [](Z a, Z b) {
-          return Z{a.re - b.re, a.im - b.im};
-        },
+    .complex = [](Z a, Z b) { return Z{a.re - b.re, a.im - b.im}; },
     .partials = {[](T t) { return t; }, [](T t) { return -t; }},
     .samples = {{"f32[2,3], f32[2,3]"}, {"f32[2,1], f32[3]"}, {"f32[4], f32[]"}},
 };
@@ -156,10 +150,7 @@ constinit const OpDef negative = Elementwise<>{
     .symbol = "-",
     .types = numeric,
     .scalar = [](S x) { return -x; },
-    .complex =
-        [](Z z) {
-          return Z{-z.re, -z.im};
-        },
+    .complex = [](Z z) { return Z{-z.re, -z.im}; },
     .partials = {[](T t) { return -t; }},
     .samples = {{"f32[2,3]"}, {"f32[]"}},
 };
@@ -192,10 +183,7 @@ constinit const OpDef abs = Elementwise<>{
     .types = numeric,
     .result = ResultType::real,
     .scalar = [](S x) { return kind_of(x.type()) == Kind::natural ? x : sc::abs(x); },
-    .complex =
-        [](Z z) {
-          return Z{cx::abs(z), {}};
-        },
+    .complex = [](Z z) { return Z{cx::abs(z), {}}; },
     .jvp = rule<jvp_abs>,
     .samples = {{"f32[2,3]"}, {"f32[]"}},
 };

@@ -34,10 +34,7 @@ constinit const OpDef isnan = Elementwise<>{
     .types = every_type,
     .result = ResultType::boolean,
     .scalar = [](S x) { return is_nan(x); },
-    .complex =
-        [](Z z) {
-          return Z{is_nan(z.re) | is_nan(z.im), {}};
-        },
+    .complex = [](Z z) { return Z{is_nan(z.re) | is_nan(z.im), {}}; },
     .samples = {{"f32[2,3]"}, {"f32[]"}},
 };
 
@@ -47,10 +44,7 @@ constinit const OpDef isinf = Elementwise<>{
     .types = every_type,
     .result = ResultType::boolean,
     .scalar = [](S x) { return is_infinite(x); },
-    .complex =
-        [](Z z) {
-          return Z{is_infinite(z.re) | is_infinite(z.im), {}};
-        },
+    .complex = [](Z z) { return Z{is_infinite(z.re) | is_infinite(z.im), {}}; },
     .samples = {{"f32[2,3]"}, {"f32[]"}},
 };
 
@@ -60,10 +54,7 @@ constinit const OpDef isfinite = Elementwise<>{
     .types = every_type,
     .result = ResultType::boolean,
     .scalar = [](S x) { return is_finite(x); },
-    .complex =
-        [](Z z) {
-          return Z{is_finite(z.re) & is_finite(z.im), {}};
-        },
+    .complex = [](Z z) { return Z{is_finite(z.re) & is_finite(z.im), {}}; },
     .samples = {{"f32[2,3]"}, {"f32[]"}},
 };
 
@@ -186,10 +177,7 @@ constinit const OpDef nan_to_num = Elementwise<NanToNumAttrs>{
     .args = {"x"},
     .types = every_type,
     .scalar = [](const NanToNumAttrs& a, S x) { return numbered(a, x); },
-    .complex =
-        [](const NanToNumAttrs& a, Z z) {
-          return Z{numbered(a, z.re), numbered(a, z.im)};
-        },
+    .complex = [](const NanToNumAttrs& a, Z z) { return Z{numbered(a, z.re), numbered(a, z.im)}; },
     .prepare =
         [](NanToNumAttrs& a, Tensors& in) {
           double most = largest(in[0].dtype());

@@ -53,10 +53,7 @@ constinit const OpDef equal = Elementwise<>{
     .types = every_type,
     .result = ResultType::boolean,
     .scalar = [](S a, S b) { return a == b; },
-    .complex =
-        [](Z a, Z b) {
-          return Z{(a.re == b.re) & (a.im == b.im), {}};
-        },
+    .complex = [](Z a, Z b) { return Z{(a.re == b.re) & (a.im == b.im), {}}; },
     .prepare = rule<compare_exactly>,
     .samples = {{"f32[2,3], f32[2,3]", "", 0, 2},
                 {"f32[2,1], f32[3]"},
@@ -73,10 +70,7 @@ constinit const OpDef not_equal = Elementwise<>{
     .types = every_type,
     .result = ResultType::boolean,
     .scalar = [](S a, S b) { return a != b; },
-    .complex =
-        [](Z a, Z b) {
-          return Z{(a.re != b.re) | (a.im != b.im), {}};
-        },
+    .complex = [](Z a, Z b) { return Z{(a.re != b.re) | (a.im != b.im), {}}; },
     .prepare = rule<compare_exactly>,
     .samples = {{"f32[2,3], f32[2,3]", "", 0, 2},
                 {"f32[2,1], f32[3]"},

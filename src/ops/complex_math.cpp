@@ -188,9 +188,8 @@ Z divide(Z a, Z b) {
 }
 
 Z reciprocal(Z z) {
-  return in_double(z, [](Z p) {
-    return divide_double({constant_like(p.re, 1), constant_like(p.re, 0)}, p);
-  });
+  return in_double(
+      z, [](Z p) { return divide_double({constant_like(p.re, 1), constant_like(p.re, 0)}, p); });
 }
 
 S abs(Z z) { return sc::hypot(z.re, z.im); }

@@ -13,10 +13,7 @@ constinit const OpDef real = Elementwise<>{
     .types = every_type,
     .result = ResultType::real,
     .scalar = [](S x) { return x; },
-    .complex =
-        [](Z z) {
-          return Z{z.re, {}};
-        },
+    .complex = [](Z z) { return Z{z.re, {}}; },
     .linear = Linear::each,
     .adjoint = [](const NoAttrs&, T ct, const Tensors& in,
                   int) { return cast_to(ct, in[0].dtype()); },
@@ -29,10 +26,7 @@ constinit const OpDef imag = Elementwise<>{
     .types = every_type,
     .result = ResultType::real,
     .scalar = [](S x) { return loop::constant_like(x, 0); },
-    .complex =
-        [](Z z) {
-          return Z{z.im, {}};
-        },
+    .complex = [](Z z) { return Z{z.im, {}}; },
     .linear = Linear::each,
     .adjoint = [](const NoAttrs&, T ct, const Tensors& in,
                   int) { return is_complex(in[0].dtype()) ? tn::make_complex(0, -ct) : Tensor(); },
@@ -45,10 +39,7 @@ constinit const OpDef conj = Elementwise<>{
     .aliases = {"conjugate"},
     .types = every_type,
     .scalar = [](S x) { return x; },
-    .complex =
-        [](Z z) {
-          return Z{z.re, -z.im};
-        },
+    .complex = [](Z z) { return Z{z.re, -z.im}; },
     .linear = Linear::each,
     .adjoint = [](const NoAttrs&, T ct, const Tensors&, int) { return tn::conj(ct); },
     .samples = {{"f32[2,3]"}, {"c64[2,3]"}, {"c64[]"}},

@@ -31,10 +31,7 @@ constinit const OpDef iota = Op<IotaAttrs>{
           if (a.dtype == DType::b1) fail(Fault::type, "iota: coordinates are numbers: {}", a.dtype);
           a.axis = normal_axis(a.axis, a.shape.rank(), "iota");
         },
-    .infer =
-        [](const IotaAttrs& a, Types) {
-          return Type{a.dtype, a.shape};
-        },
+    .infer = [](const IotaAttrs& a, Types) { return Type{a.dtype, a.shape}; },
     .lower = rule<lower_iota>,
     .gradient = Gradient::zero,
     .samples = {{"", "shape=[4]"}, {"", "shape=[2,3], axis=-1, dtype=f32"}, {"", "shape=[0,2]"}},
@@ -45,14 +42,9 @@ constinit const OpDef size_value = Op<SizeAttrs>{
     .doc = "A size as an int64 of rank 0; it may be symbolic.",
     .args = {},
     .surface = false,
-    .infer =
-        [](const SizeAttrs&, Types) {
-          return Type{DType::i64, {}};
-        },
-    .lower =
-        [](const SizeAttrs& a, loop::Lowering& l) {
-          l.store(0, {}, {l.b.index(l.number(a.size)), {}});
-        },
+    .infer = [](const SizeAttrs&, Types) { return Type{DType::i64, {}}; },
+    .lower = [](const SizeAttrs& a,
+                loop::Lowering& l) { l.store(0, {}, {l.b.index(l.number(a.size)), {}}); },
     .gradient = Gradient::zero,
     .samples = {{"", "size=4"}},
 };

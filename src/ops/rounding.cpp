@@ -55,10 +55,7 @@ constinit const OpDef round = Elementwise<RoundAttrs>{
     .aliases = {"rint"},
     .types = numeric,
     .scalar = [](const RoundAttrs& a, S x) { return round_to(a, x); },
-    .complex =
-        [](const RoundAttrs& a, Z z) {
-          return Z{round_to(a, z.re), round_to(a, z.im)};
-        },
+    .complex = [](const RoundAttrs& a, Z z) { return Z{round_to(a, z.re), round_to(a, z.im)}; },
     .prepare =
         [](RoundAttrs& a, Tensors& in) {
           if (a.decimals > 300 || a.decimals < -300)

@@ -17,10 +17,8 @@ constinit const OpDef where = Elementwise<>{
     .types = any_type,
     .operands = Operands::select,
     .scalar = [](S c, S a, S b) { return sc::select(c, a, b); },
-    .complex =
-        [](Z c, Z a, Z b) {
-          return Z{sc::select(c.re, a.re, b.re), sc::select(c.re, a.im, b.im)};
-        },
+    .complex = [](Z c, Z a,
+                  Z b) { return Z{sc::select(c.re, a.re, b.re), sc::select(c.re, a.im, b.im)}; },
     .linear = Linear::jointly,
     .adjoint = [](const NoAttrs&, T ct, const Tensors& in,
                   int k) { return k == 1 ? tn::where(in[0], ct, 0) : tn::where(in[0], 0, ct); },

@@ -71,9 +71,7 @@ constinit const OpDef argsort = Op<SortAttrs>{
         "`sort(x)`. Equal elements keep their order; NaN comes last in both directions.",
     .args = {"x"},
     .prepare = [](SortAttrs& a, Tensors& in) { prepare_sort("argsort", a, in[0]); },
-    .infer = [](const SortAttrs&, Types in) -> TypeList {
-      return Type{DType::i64, in[0]->shape};
-    },
+    .infer = [](const SortAttrs&, Types in) -> TypeList { return Type{DType::i64, in[0]->shape}; },
     .gradient = Gradient::zero,
     .batch = Batch::aligned,
     .samples = {{"f32[7]"}, {"f32[3,5,2]", "axis=1"}, {"f32[4,3]", "axis=-2, descending=true"}},

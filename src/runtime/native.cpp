@@ -22,13 +22,13 @@ class Scratch {
     if (static_cast<size_t>(bytes) <= bytes_) return data_;
     release();
     bytes_ = static_cast<size_t>(bytes);
-    data_ = static_cast<std::byte*>(::operator new (bytes_, std::align_val_t{kLine}));
+    data_ = static_cast<std::byte*>(::operator new(bytes_, std::align_val_t{kLine}));
     return data_;
   }
 
  private:
   void release() {
-    ::operator delete (data_, std::align_val_t{kLine});
+    ::operator delete(data_, std::align_val_t{kLine});
     data_ = nullptr;
     bytes_ = 0;
   }

@@ -108,7 +108,7 @@ TEST_CASE("bad executables: cut off anywhere") {
 
 TEST_CASE("bad executables: a bit flipped anywhere is an error") {
   for (const std::string& whole : {sample(), compiled()})
-    for (size_t at = 0; at<whole.size(); at += whole.size()> 20'000 ? 7 : 1) {
+    for (size_t at = 0; at < whole.size(); at += whole.size() > 20'000 ? 7 : 1) {
       CAPTURE(at);
       std::string bytes = whole;
       bytes[at] ^= static_cast<char>(1 << at % 8);

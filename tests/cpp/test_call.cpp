@@ -122,10 +122,8 @@ TEST_CASE("a custom function has its own derivative, of any order and on a batch
   CHECK(flat::grad(flat::checkpoint(f))({Tensor(3.f)})[0].item<float>() == 18);
   Function in_loop = [f](const Tensors& in) {
     return flat::scan(
-               [f](const Tensors& c, const Tensors&) -> flat::ScanResult {
-                 return {f(c), {}};
-               },
-               in, {}, 2)
+               [f](const Tensors& c, const Tensors&) -> flat::ScanResult { return {f(c), {}}; }, in,
+               {}, 2)
         .carry;
   };
   CHECK(flat::grad(in_loop)({Tensor(2.f)})[0].item<float>() == 6 * 4 * 6 * 2);

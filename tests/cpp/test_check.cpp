@@ -74,11 +74,8 @@ TEST_CASE("check: the error has the place and both values") {
 
 TEST_CASE("check: compiled functions check every call") {
   CompileSettings settings{.check = true};
-  auto f = compile(
-      [](const Tensors& in) {
-        return Tensors{softmax(in[0]) * 2, sum(in[0])};
-      },
-      settings);
+  auto f =
+      compile([](const Tensors& in) { return Tensors{softmax(in[0]) * 2, sum(in[0])}; }, settings);
   for (int64_t n : {3, 5, 7}) CHECK(f({full({n, 4}, 0.5f)}).size() == 2);
 }
 

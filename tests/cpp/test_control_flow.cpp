@@ -200,11 +200,9 @@ TEST_CASE("a while loop of a million steps") {
   Tensors carry = {Tensor(int64_t{0}), Tensor(1.0f)};
   size_t before = active_memory();
   reset_peak_memory();
-  Tensors out = flat::while_loop([](const Tensors& c) { return Tensors{c[0] < 1'000'000}; },
-                                 [](const Tensors& c) {
-                                   return Tensors{c[0] + 1, c[1] * 0.5f + 1.f};
-                                 },
-                                 carry);
+  Tensors out = flat::while_loop(
+      [](const Tensors& c) { return Tensors{c[0] < 1'000'000}; },
+      [](const Tensors& c) { return Tensors{c[0] + 1, c[1] * 0.5f + 1.f}; }, carry);
   CHECK(out[0].item<int64_t>() == 1'000'000);
   CHECK(out[1].item<float>() == 2);
   CHECK(peak_memory() - before < 4096);

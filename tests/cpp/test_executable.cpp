@@ -85,9 +85,8 @@ TEST_CASE("sizes of one name are equal, and others where the function needs it")
 
 TEST_CASE("what a function asks about sizes has one answer on their ranges") {
   auto branch = [](const Tensors& x) { return Tensors{x[0].dim(0) > 4 ? x[0] + 1 : x[0]}; };
-  std::string text = failure([&] {
-    compile_ahead(branch, {{.shape = {{1, 8, 16}}, .name = "x"}});
-  });
+  std::string text =
+      failure([&] { compile_ahead(branch, {{.shape = {{1, 8, 16}}, .name = "x"}}); });
   CHECK(
       text.starts_with("main(): x.shape[0] == 8 holds at opt (x.shape[0] = 8) and not at min "
                        "(x.shape[0] = 1)"));
@@ -95,9 +94,8 @@ TEST_CASE("what a function asks about sizes has one answer on their ranges") {
   Executable even = compile_ahead(halves, {{.shape = {{2, 8, 16}}, .name = "x"}}, {.name = "f"});
   check_same(even({ramp({6})}), {reshape(ramp({6}), {2, 3})});
   CHECK(failure([&] { even({ones({7})}); }).starts_with("f(): "));
-  CHECK(failure([&] {
-          compile_ahead(geglu, {{.shape = {{4, 2, 8}, 2}, .name = "x"}});
-        }) == "compile: x.shape[0] needs 0 <= min <= opt <= max, given (4, 2, 8)");
+  CHECK(failure([&] { compile_ahead(geglu, {{.shape = {{4, 2, 8}, 2}, .name = "x"}}); }) ==
+        "compile: x.shape[0] needs 0 <= min <= opt <= max, given (4, 2, 8)");
   CHECK(failure([&] {
           compile_ahead(geglu, {{.shape = {2, 2}}}, {.memory_limit = 8});
         }).starts_with("main(): memory_limit is 8 bytes, the smallest peak is 16 bytes"));
@@ -114,24 +112,18 @@ TEST_CASE("a size may be an input") {
   for (int64_t n = 1; n <= 5; ++n)
     check_same(exe({ramp({1, 2})}, {n}), {broadcast_to(ramp({1, 2}), {n, 2}) * 2, ramp({1, 2})});
   CHECK(failure([&] { exe({ramp({1, 2})}); }) == "f(): takes 1 size (n), was given 0");
-  CHECK(failure([&] {
-          exe({ramp({1, 2})}, {6});
-        })
+  CHECK(failure([&] { exe({ramp({1, 2})}, {6}); })
             .starts_with("f(): argument `n` = 6 is outside "
                          "[1, 5]"));
 }
 
 TEST_CASE("results may be constants and arguments; executables need values") {
   Tensor w = ramp({4});
-  Executable exe = compile_ahead(
-      [&](const Tensors& x) {
-        return Tensors{w, x[0], x[0] * w};
-      },
-      {{.shape = {{1, 2, 3}, 4}}}, {.constants = {{"w", w}}});
+  Executable exe = compile_ahead([&](const Tensors& x) { return Tensors{w, x[0], x[0] * w}; },
+                                 {{.shape = {{1, 2, 3}, 4}}}, {.constants = {{"w", w}}});
   check_same(exe({ramp({3, 4})}), {w, ramp({3, 4}), ramp({3, 4}) * w});
   CHECK(exe.show("graph").find("%w: f32[4]") != std::string::npos);
   auto inside = compile([&](const Tensors& x) { return exe(x); });
-  CHECK(failure([&] {
-          inside({ramp({3, 4})});
-        }).find("an executable cannot run inside") != std::string::npos);
+  CHECK(failure([&] { inside({ramp({3, 4})}); }).find("an executable cannot run inside") !=
+        std::string::npos);
 }

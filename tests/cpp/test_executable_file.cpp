@@ -110,11 +110,9 @@ TEST_CASE("effects, draws, derivatives and nested functions are saved") {
 
 TEST_CASE("constants may be empty") {
   Tensor none = zeros({0, 3});
-  Executable made = compile_ahead(
-      [&](const Tensors& x) {
-        return Tensors{none, concat({x[0], none})};
-      },
-      {{.shape = {{1, 2, 3}, 3}}});
+  Executable made =
+      compile_ahead([&](const Tensors& x) { return Tensors{none, concat({x[0], none})}; },
+                    {{.shape = {{1, 2, 3}, 3}}});
   Target target = host_target();
   check_same(loaded(saved(made, {&target, 1}))({ramp({2, 3})}), {none, ramp({2, 3})});
 }

@@ -99,8 +99,7 @@ TEST_CASE("kernel cache: bounded, the kernels used last stay") {
   KernelCache cache;
   int made = 0;
   auto ask = [&](int k) {
-    cache.get(
-        {std::to_string(k)}, [&](size_t) { return ++made, KernelCache::Made{}; }, nullptr);
+    cache.get({std::to_string(k)}, [&](size_t) { return ++made, KernelCache::Made{}; }, nullptr);
   };
   for (int k = 0; k < 5000; ++k) {
     ask(k);

@@ -177,14 +177,10 @@ uint16_t random_bfloat16() { return float_to_bfloat16(random_float()); }
 TEST_CASE("gemm: floats against sums in double, all layouts and batches") {
   using C64 = std::complex<float>;
   using C128 = std::complex<double>;
-  check_floats<float, double>(
-      Element::f32, 1e-6, [](float x) { return double{x}; }, random_real);
-  check_floats<double, double>(
-      Element::f64, 1e-14, [](double x) { return x; }, random_real);
-  check_floats<C64, C128>(
-      Element::c64, 1e-6, [](C64 x) { return C128(x); }, random_complex);
-  check_floats<C128, C128>(
-      Element::c128, 1e-14, [](C128 x) { return x; }, random_complex);
+  check_floats<float, double>(Element::f32, 1e-6, [](float x) { return double{x}; }, random_real);
+  check_floats<double, double>(Element::f64, 1e-14, [](double x) { return x; }, random_real);
+  check_floats<C64, C128>(Element::c64, 1e-6, [](C64 x) { return C128(x); }, random_complex);
+  check_floats<C128, C128>(Element::c128, 1e-14, [](C128 x) { return x; }, random_complex);
   auto from_half = [](uint16_t x) { return double{float16_to_float(x)}; };
   auto from_bfloat = [](uint16_t x) { return double{bfloat16_to_float(x)}; };
   check_floats<uint16_t, double>(Element::f16, 0x1.01p-11, from_half, random_float16);

@@ -106,9 +106,8 @@ TEST_CASE("options of optimizers are checked, and weight decay may differ by par
   using namespace optim;
   CHECK(error_in([] { SGD(0.1, {.nesterov = true}); }) ==
         "SGD: nesterov needs a momentum above 0 and no dampening");
-  CHECK(error_in([] {
-          Adam(0.1, {.betas = {0.9, 1.0}});
-        }) == "Adam: betas must be at least 0 and less than 1, not 1");
+  CHECK(error_in([] { Adam(0.1, {.betas = {0.9, 1.0}}); }) ==
+        "Adam: betas must be at least 0 and less than 1, not 1");
   CHECK(error_in([] { Muon(0.1, {.adjust_lr_fn = "no"}); }) ==
         "Muon: adjust_lr_fn must be one of original, match_rms_adamw: 'no'");
   CHECK(error_in([] { Adafactor(0.1, {.decay_rate = 1}); }) ==
@@ -332,24 +331,17 @@ TEST_CASE("what an optimizer remembers can be carried over") {
   CHECK(values(model) == values(copy));
   CHECK(values(first) == values(second));
   CHECK(first.state_dict().contains("moments.hidden.weight.m"));
-  CHECK(error_in([&] {
-          second.load_state_dict({{"nope", ones({1})}});
-        }) == "load_state_dict: an optimizer has no nope");
+  CHECK(error_in([&] { second.load_state_dict({{"nope", ones({1})}}); }) ==
+        "load_state_dict: an optimizer has no nope");
   CHECK(error_in([&] {
           second.load_state_dict({{"step", Tensor(7)}, {"moments.out.bias.m", ones({4})}});
         }) == "load_state_dict: moments.out.bias.m is f32[3], given f32[4]");
   CHECK(values(first) == values(second));
-  CHECK(contains(error_in([&] {
-                   first.update(model, {{"out.bias", Tensor()}});
-                 }),
+  CHECK(contains(error_in([&] { first.update(model, {{"out.bias", Tensor()}}); }),
                  "the gradient of out.bias is a null tensor"));
   CHECK(first.step().item<int>() == 3);  // a step that failed is none
-  CHECK(contains(error_in([&] {
-                   first.update(model, {{"nope", ones({1})}});
-                 }),
+  CHECK(contains(error_in([&] { first.update(model, {{"nope", ones({1})}}); }),
                  "update: a gradient for nope, which is no parameter"));
-  CHECK(contains(error_in([&] {
-                   first.update(model, {{"out.bias", ones({4})}});
-                 }),
+  CHECK(contains(error_in([&] { first.update(model, {{"out.bias", ones({4})}}); }),
                  "update: the gradient of out.bias has the wrong shape: f32[4] for f32[3]"));
 }

@@ -75,7 +75,9 @@ TEST_CASE("buffer: large blocks are kept, reused and trimmed") {
 TEST_CASE("buffer: the peak is the highest sum") {
   reset_peak_memory();
   size_t base = active_memory();
-  { BufferRef a = allocate(3000), b = allocate(2'000'000); }
+  {
+    BufferRef a = allocate(3000), b = allocate(2'000'000);
+  }
   BufferRef c = allocate(10);
   CHECK(peak_memory() == base + 2'003'000);
   reset_peak_memory();
@@ -110,8 +112,7 @@ TEST_CASE("buffer: foreign memory is released once, by the last reference") {
   size_t before = active_memory();
   int released = 0;
   char memory[8];
-  BufferRef a = adopt(
-      memory, 8, &released, [](void* owner) { ++*static_cast<int*>(owner); }, true);
+  BufferRef a = adopt(memory, 8, &released, [](void* owner) { ++*static_cast<int*>(owner); }, true);
   CHECK(a.data() == memory);
   CHECK(a->read_only);
   CHECK(active_memory() == before);

@@ -355,7 +355,7 @@ TEST_CASE("tnx: bad files ask for little memory") {
     for (int k = 0; k < 500; ++k) {
       Forgery forgery(bytes);
       Forgery::Named& entry = forgery.entries[random() % forgery.entries.size()];
-      uint64_t Entry::*fields[] = {&Entry::length, &Entry::raw_length, &Entry::name_length};
+      uint64_t Entry::* fields[] = {&Entry::length, &Entry::raw_length, &Entry::name_length};
       entry.*fields[random() % 3] = random() >> random() % 64;
       error_of(forgery.bytes());
     }

@@ -131,9 +131,7 @@ TEST_CASE("typed: state with trees as arguments") {
 
 TEST_CASE("typed: errors of compiled functions name arguments") {
   auto f = compile(loss);
-  CHECK(contains(error_in([&] {
-                   f(Params{array(1.0), {}}, array(1.0), array(1.0));
-                 }),
+  CHECK(contains(error_in([&] { f(Params{array(1.0), {}}, array(1.0), array(1.0)); }),
                  "compile: argument 0.b is a null tensor"));
   CHECK(contains(error_in([&] { compile([](Tensor) { return Tensor(); })(array(1.0)); }),
                  "compile: the result is a null tensor"));

@@ -57,14 +57,7 @@ TEST_CASE("typed: cond and its derivative") {
   CHECK(f(-x, w).item<float>() == 5);
   CHECK(floats(grad(f)(x, w)) == Floats{3, 4});
   CHECK(floats(vmap(f, {0, none})(stack({x, -x}), w)) == Floats{11, 5});
-  auto tree = cond(
-      array(true),
-      [&] {
-        return std::tuple{x, w};
-      },
-      [&] {
-        return std::tuple{w, x};
-      });
+  auto tree = cond(array(true), [&] { return std::tuple{x, w}; }, [&] { return std::tuple{w, x}; });
   CHECK(floats(std::get<0>(tree)) == Floats{1, 2});
 }
 
@@ -96,9 +89,7 @@ TEST_CASE("typed: what control flow refuses") {
   CHECK(contains(error_in([&] {
                    cond(
                        array(true), [] { return Tensors{array(1.0)}; },
-                       [] {
-                         return Tensors{array(1.0), array(2.0)};
-                       });
+                       [] { return Tensors{array(1.0), array(2.0)}; });
                  }),
                  "1 and 2 results"));
 }

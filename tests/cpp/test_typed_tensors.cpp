@@ -85,9 +85,7 @@ TEST_CASE("typed: construction from lists, ranges and spans") {
   CHECK(array(std::list<double>{1, 2}).dtype() == float64);
   CHECK(array(std::vector<bool>{true, false}).dtype() == boolean);
   CHECK(array(std::vector<std::vector<float>>{{1, 2}, {3, 4}, {5, 6}}).shape() == Shape{3, 2});
-  CHECK(contains(error_in([] {
-                   array({{1.f, 2.f}, {3.f}});
-                 }),
+  CHECK(contains(error_in([] { array({{1.f, 2.f}, {3.f}}); }),
                  "array: rows differ in length: 2 and 1"));
   CHECK(contains(error_in([] { array({1.f, 2.f}, {3}); }), "2 values for the shape"));
 }

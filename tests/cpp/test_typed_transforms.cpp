@@ -203,16 +203,12 @@ TEST_CASE("typed: errors name the argument by its path, and the place of the cal
   std::string text = error_in([&] { grad(loss)(wrong, kX, kY); });
   CHECK(contains(text, "grad: argument 0.b is i32[1]: derivatives exist"));
   CHECK(contains(text, "test_typed_transforms.cpp:"));
-  CHECK(contains(error_in([&] {
-                   grad(loss)(Params{kParams.w, {}}, kX, kY);
-                 }),
+  CHECK(contains(error_in([&] { grad(loss)(Params{kParams.w, {}}, kX, kY); }),
                  "grad: argument 0.b is a null tensor"));
   CHECK(contains(error_in([&] { grad([](Tensor x) { return x * 2; })(kX); }),
                  "must return a scalar first, not f32[3,2]"));
   auto with_map = [](const std::map<std::string, Tensor>& m) { return sum(m.at("w")); };
-  CHECK(contains(error_in([&] {
-                   grad(with_map)({{"w", array({1, 2})}});
-                 }),
+  CHECK(contains(error_in([&] { grad(with_map)({{"w", array({1, 2})}}); }),
                  "argument 0[\"w\"] is i32[2]"));
   CHECK(contains(error_in([&] { vmap(loss, {0})(kParams, kX, kY); }), "1 in_axes for 3 arguments"));
   CHECK(contains(error_in([&] { vmap(loss)(Params{kX, array(1.0)}, kX, kY); }), "argument 0.b"));

@@ -7,23 +7,23 @@
 
 namespace tn::nn {
 
-using tn::relu;
-using tn::gelu;
-using tn::silu;
-using tn::sigmoid;
-using tn::tanh;
-using tn::softmax;
-using tn::log_softmax;
-using tn::elu;
-using tn::selu;
 using tn::celu;
+using tn::cross_entropy;
+using tn::elu;
+using tn::gelu;
+using tn::hardswish;
+using tn::leaky_relu;
+using tn::log_sigmoid;
+using tn::log_softmax;
+using tn::mish;
+using tn::relu;
+using tn::relu6;
+using tn::selu;
+using tn::sigmoid;
+using tn::silu;
+using tn::softmax;
 using tn::softplus;
 using tn::softsign;
-using tn::mish;
-using tn::leaky_relu;
-using tn::relu6;
-using tn::hardswish;
-using tn::cross_entropy;
-using tn::log_sigmoid;
+using tn::tanh;
 
 }  // namespace tn::nn

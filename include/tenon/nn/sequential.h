@@ -12,9 +12,9 @@ namespace tn::nn {
 class Layer {
  public:
   template <class L>
-  requires(!std::same_as<std::remove_cvref_t<L>, Layer> &&
-           std::invocable<std::decay_t<L>&, const Tensor&>) Layer(L&& layer)
-      : held_(std::make_unique<Holds<std::decay_t<L>>>(std::forward<L>(layer))) {}
+    requires(!std::same_as<std::remove_cvref_t<L>, Layer> &&
+             std::invocable<std::decay_t<L>&, const Tensor&>)
+  Layer(L&& layer) : held_(std::make_unique<Holds<std::decay_t<L>>>(std::forward<L>(layer))) {}
   Layer(const Layer& other) : held_(other.held_ ? other.held_->copy() : nullptr) {}
   Layer(Layer&&) noexcept = default;
   Layer& operator=(const Layer& other) { return *this = Layer(other); }
@@ -69,8 +69,9 @@ class Sequential : public Module<Sequential> {
 
   Sequential() = default;
   template <class First, class... L>
-  requires((sizeof...(L) > 0 || !std::same_as<std::remove_cvref_t<First>, Sequential>)&&std::
-               constructible_from<Layer, First>) explicit Sequential(First&& first, L&&... rest) {
+    requires((sizeof...(L) > 0 || !std::same_as<std::remove_cvref_t<First>, Sequential>) &&
+             std::constructible_from<Layer, First>)
+  explicit Sequential(First&& first, L&&... rest) {
     layers.reserve(1 + sizeof...(L));
     layers.emplace_back(std::forward<First>(first));
     (layers.emplace_back(std::forward<L>(rest)), ...);

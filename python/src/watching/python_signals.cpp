@@ -84,8 +84,7 @@ void bind_signals(nb::module_& m) {
   m.def("_signal_config", config);
   m.def("_signal_enter", enter, nb::arg("name"), nb::arg("backward").none() = nb::none());
   m.def("_signal_leave", leave, nb::arg("outer"));
-  m.def(
-      "_signal_exit", [](const std::string& name) { signal::leave(name); }, users_call);
+  m.def("_signal_exit", [](const std::string& name) { signal::leave(name); }, users_call);
   m.def("_signal_entered", signal::entered);
   m.def("_signal_tensor", tensor, nb::arg("x"), nb::arg("name"));
 }

@@ -128,8 +128,7 @@ std::string tuple(const std::vector<std::string>& items) {
 
 std::string one_line(std::string_view text) {
   std::string made(text);
-  std::replace_if(
-      made.begin(), made.end(), [](char c) { return c >= 0 && c < ' '; }, ' ');
+  std::replace_if(made.begin(), made.end(), [](char c) { return c >= 0 && c < ' '; }, ' ');
   return made;
 }
 

@@ -55,8 +55,7 @@ std::vector<KernelCache::Kernel> KernelCache::get(const std::vector<std::string>
     if (kernel)
       found[i] = *kernel;
     else  // the thread that was making it failed
-      found[i] = get(
-          {keys[i]}, [&](size_t) { return make(i); }, &own)[0];
+      found[i] = get({keys[i]}, [&](size_t) { return make(i); }, &own)[0];
   }
   if (counts) {
     counts->compiled += own.compiled;

@@ -15,7 +15,7 @@ namespace {
 constexpr int64_t kBlock = 1024;  // results of a chain of sums; decides the bits
 constexpr int64_t kRows = 96;     // of the gradient in a chunk: cotangents are read once for them
 
-int64_t product(const ConvAxis (&axes)[3], int64_t ConvAxis::*extent) {
+int64_t product(const ConvAxis (&axes)[3], int64_t ConvAxis::* extent) {
   return axes[0].*extent * (axes[1].*extent) * (axes[2].*extent);
 }
 

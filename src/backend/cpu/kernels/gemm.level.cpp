@@ -241,7 +241,7 @@ void pack_transposed(const T* from, int64_t lane_stride, int64_t lanes, int64_t 
     for (int64_t lane0 = (lanes - 1) / w * w; lane0 >= 0; lane0 -= w) {
       Vec<T> square[w];
       const T* at = from + lane0 * lane_stride + k;
-      // More streams than the hardware follows by itself.
+    // More streams than the hardware follows by itself.
 #pragma GCC unroll 16
       for (int64_t l = 0; l < w; ++l) __builtin_prefetch(at + l * lane_stride + kAhead * w);
       load_square<T>(at, lane_stride, lanes - lane0, square);

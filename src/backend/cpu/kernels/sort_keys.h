@@ -31,12 +31,11 @@ constexpr bool kIsReal = !std::is_integral_v<T> && !kIsComplex<T>;  // a floatin
 
 /// The bits of positive infinity of a floating type: magnitudes above it are NaN.
 template <class T>
-constexpr KeyOf<T> kInfinityBits = static_cast<KeyOf<T>>(std::is_same_v<T, double>
-                                                             ? 0x7ff0000000000000u
-                                                         : std::is_same_v<T, float> ? 0x7f800000u
-                                                         : std::is_same_v<T, Float16Bits>
-                                                             ? 0x7c00u
-                                                             : 0x7f80u);
+constexpr KeyOf<T> kInfinityBits =
+    static_cast<KeyOf<T>>(std::is_same_v<T, double>        ? 0x7ff0000000000000u
+                          : std::is_same_v<T, float>       ? 0x7f800000u
+                          : std::is_same_v<T, Float16Bits> ? 0x7c00u
+                                                           : 0x7f80u);
 
 template <class T>
 constexpr KeyOf<T> kSignBit = static_cast<KeyOf<T>>(KeyOf<T>{1} << (8 * sizeof(T) - 1));
