@@ -154,9 +154,13 @@ TEST_CASE("arguments of layers are checked") {
         "Dropout: p must be at least 0 and less than 1, not 1.5");
   CHECK(error_in([] { nn::Conv2d(3, 4, 3, {.groups = 2}); }) ==
         "Conv2d: groups must divide in_channels: 2 and 3");
+  CHECK(error_in([] { nn::Conv2d(3, 4, 3, {.padding_by = "full"}); }) ==
+        "Conv2d: padding_by must be one of given, same, valid: 'full'");
   CHECK(error_in([] { nn::MultiHeadAttention(10, 3); }) ==
         "MultiHeadAttention: num_heads must divide dims: 3 and 10");
-  CHECK(contains(error_in([] { nn::mse_loss(ones({3}), ones({3, 1})); }),
+  CHECK(contains(error_in([] {
+                   nn::mse_loss(ones({3}), ones({3, 1}));
+                 }),
                  "mse_loss: shapes differ: f32[3] (inputs) and f32[3,1] (targets)"));
 }
 

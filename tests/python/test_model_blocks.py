@@ -408,6 +408,9 @@ WRONG = {
     "Conv1d: padding must be an integer from 0 on, not [1, 1, 1, 1, 1]": lambda: M.Conv1d(
         6, kernel_size=3, padding=[1] * 5
     ),
+    "AdaptiveAvgPool1d: output_size has 5 numbers, at most 3 are taken": (
+        lambda: M.AdaptiveAvgPool1d([1] * 5)
+    ),
     "MaxPool2d: argument kernel_size is missing": lambda: M.MaxPool2d(),
     "Dropout: p must be at least 0 and less than 1, not 1": lambda: M.Dropout(1),
     "BatchNorm2d: num_features must be an integer: 6.5": lambda: M.BatchNorm2d(6.5),
