@@ -39,13 +39,13 @@ Tensor array(const R& values, const Shape& shape) {
   return from_elements(values.data(), values.size(), Tensor::dtype_of<T>(), shape);
 }
 template <IsElement T>
-  requires(!std::same_as<T, bool>)
 Tensor array(const std::vector<T>& values, const Shape& shape) {
-  return from_elements(values.data(), values.size(), Tensor::dtype_of<T>(), shape);
-}
-inline Tensor array(const std::vector<bool>& values, const Shape& shape) {
-  std::vector<uint8_t> bytes(values.begin(), values.end());
-  return from_elements(bytes.data(), bytes.size(), DType::b1, shape);
+  if constexpr (std::same_as<T, bool>) {
+    std::vector<uint8_t> bytes(values.begin(), values.end());
+    return from_elements(bytes.data(), bytes.size(), DType::b1, shape);
+  } else {
+    return from_elements(values.data(), values.size(), Tensor::dtype_of<T>(), shape);
+  }
 }
 /// With one axis.
 template <class R>
