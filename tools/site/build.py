@@ -58,7 +58,8 @@ def add_contents(pages):
     headers = sorted(p for p in pages if p.startswith("api/cpp/") and p != "api/cpp/index.md")
     pages["api/cpp/index.md"] += toctree([pathlib.Path(p).stem for p in headers])
     placed = {"index.md", "ARCHITECTURE.md", "benchmarks.md"}
-    project = sorted(p for p in pages if "/" not in p and p not in placed)
+    project = [p for p in sorted(pages) if "/" not in p and p not in placed]
+    project.append("docs/release-checklist.md")
     pages["index.md"] += toctree(["docs/tutorial/index"], "Learn") + toctree(
         ["docs/ops/index", "api/python/index", "api/cpp/index"], "Reference") + toctree(
         ["ARCHITECTURE", "docs/tenon-in-500-lines", "docs/design/index"], "How it works") + toctree(
