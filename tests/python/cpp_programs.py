@@ -1,15 +1,18 @@
 """C++ programs of tests: compiled against the library that is being tested, and run."""
 
+import functools
 import pathlib
 import re
 import shutil
 import subprocess
+import tempfile
 
 import pytest
 
 import tenon as tn
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+FLAGS = ["-std=c++20", "-O0"]
 
 
 def built_library():
@@ -24,7 +27,21 @@ def built_library():
 def _libraries(library):
     """The library and what it needs, as its pkg-config file says."""
     flags = re.search("^Libs: .*-ltenon(.*)$", (library.parent / "tenon.pc").read_text(), re.M)
-    return [str(library), *flags[1].split()]
+    mold = ["-fuse-ld=mold"] if shutil.which("mold") else []
+    return [*mold, str(library), *flags[1].split()]
+
+
+@functools.cache
+def _precompiled():
+    """A folder with <tenon/tenon.h> precompiled. Programs that begin with it compile in a third of
+    the time."""
+    folder = tempfile.TemporaryDirectory(prefix="tenon-headers-")
+    made = pathlib.Path(folder.name, "tenon", "tenon.h.gch")
+    made.parent.mkdir()
+    include = ROOT / "include"
+    header = ["-w", "-x", "c++-header", str(include / "tenon" / "tenon.h"), "-o", str(made)]
+    subprocess.run(["g++", *FLAGS, f"-I{include}", *header], check=True)
+    return folder
 
 
 def run_cpp(text, folder, name="program"):
@@ -34,10 +51,10 @@ def run_cpp(text, folder, name="program"):
         pytest.skip("no static library: not a build tree")
     source, program = folder / "main.cpp", folder / "program"
     source.write_text(text)
-    flags = ["-std=c++20", "-fuse-ld=mold"] if shutil.which("mold") else ["-std=c++20"]
-    command = ["g++", *flags, f"-I{ROOT / 'include'}", str(source), *_libraries(library)]
-    compiled = subprocess.run([*command, "-o", str(program)], capture_output=True, text=True)
+    headers = [f"-I{_precompiled().name}", f"-I{ROOT / 'include'}"]
+    command = ["g++", *FLAGS, *headers, str(source), *_libraries(library), "-o", str(program)]
+    compiled = subprocess.run(command, capture_output=True, text=True)
     assert compiled.returncode == 0, f"{name}\n{compiled.stderr}"
     done = subprocess.run([str(program)], capture_output=True, text=True, cwd=folder)
-    assert done.returncode == 0, f"{name}\n{done.stderr}"
+    assert done.returncode == 0, f"{name}\n{done.stdout}\n{done.stderr}"
     return done.stdout

@@ -507,15 +507,15 @@ def test_the_tutorial_runs(tmp_path):
                         "TENON_CACHE_DIR": str(tmp_path / "cache"),
                         "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
     found = blocks(ROOT / "docs/tutorial/10-command-line.md")
-    for (language, text, _), (_, shown, _) in zip(found, found[1:]):
-        if language == "python":
-            (tmp_path / "model.py").write_text(text)
-        if language != "sh":
+    for block, output in zip(found, found[1:]):
+        if block.language == "python":
+            (tmp_path / "model.py").write_text(block.text)
+        if block.language != "sh":
             continue
-        done = subprocess.run(["bash", "-ec", text], cwd=tmp_path, env=env, text=True,
+        done = subprocess.run(["bash", "-ec", block.text], cwd=tmp_path, env=env, text=True,
                               capture_output=True)
         assert done.returncode == 0, done.stderr
-        assert matches(shown, done.stdout), done.stdout
+        assert matches(output.text, done.stdout), done.stdout
 
 
 def test_gen_wants_a_checkout(tmp_path):

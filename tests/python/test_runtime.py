@@ -329,17 +329,19 @@ def test_the_tutorial_runs(tmp_path, monkeypatch):
     compilers = {"c": ["gcc", "-std=c99"], "cpp": ["g++", "-std=c++20"]}
     link = [f"-I{ROOT / 'include'}", f"-L{BUILD}", "-ltenon_rt", f"-Wl,-rpath,{BUILD}"]
     found = test_docs.blocks(path)
-    for (language, text, line), (_, shown, _) in zip(found, found[1:]):
-        if language == "python":
-            test_docs.run_block(text, {}, f"{path.name}:{line}")
-        if language not in compilers:
+    for block, output in zip(found, found[1:]):
+        where = f"{path.name}:{block.line}"
+        if block.language == "python":
+            test_docs.run_block(block.text, {}, where)
+        if block.language not in compilers or not test_docs.is_program(block):
             continue
-        source = tmp_path / f"main.{language}"
-        source.write_text(text)
-        subprocess.run([*compilers[language], str(source), *link, "-o", "program"], check=True)
+        source = tmp_path / f"main.{block.language}"
+        source.write_text(block.text)
+        compiler = compilers[block.language]
+        subprocess.run([*compiler, str(source), *link, "-o", "program"], check=True)
         done = subprocess.run([str(tmp_path / "program")], capture_output=True, text=True)
         assert done.returncode == 0, done.stdout
-        assert test_docs.matches(shown, done.stdout), f"{path.name}:{line} prints\n{done.stdout}"
+        assert test_docs.matches(output.text, done.stdout), f"{where} prints\n{done.stdout}"
 
 
 SHARER = """
