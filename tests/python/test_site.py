@@ -160,3 +160,33 @@ def test_the_page_of_benchmarks_shows_results(tools, tmp_path):
     assert "| gelu, 16 Mi | 2.00 | 10% | 8.00 | 4.00x | 50% | 30.0 |" in page
     assert "| sum | 0.100 ms |  |  |  | <= 1 ms |" in page
     assert "<svg" in page and "viewBox" in page
+
+
+def test_python_and_cpp_become_tabs(tools):
+    nodes = pytest.importorskip("docutils.nodes")
+    import languages
+
+    class App:
+        class env:
+            docname = "docs/tutorial/01-tensors"
+
+    def made(*kinds):
+        """Kinds of blocks, and in parentheses those of a tab."""
+        blocks = [nodes.literal_block(kind, kind, language=kind) for kind in kinds]
+        page = nodes.section("", *blocks)
+        languages.make_tabs(App, page)
+
+        def kind(node):
+            if isinstance(node, nodes.literal_block):
+                return node["language"]
+            tabs = [" ".join(map(kind, tab)) for tab in node]
+            return "(" + "|".join(tabs) + ")"
+
+        return " ".join(map(kind, page))
+
+    assert made("python", "text", "cpp", "text") == "(python text|cpp text)"
+    assert made("python", "cpp", "text", "python") == "(python|cpp) text python"
+    assert made("python", "cpp", "cpp", "python", "cpp") == "(python|cpp cpp) (python|cpp)"
+    assert made("python", "text", "text", "sh", "cpp") == "python text text sh cpp"
+    App.env.docname = "docs/ops/elementwise"
+    assert made("python", "cpp") == "python cpp"

@@ -1,8 +1,12 @@
 """Settings of Sphinx. build.py makes the pages."""
 import pathlib
 import re
+import sys
 
 from sphinx import addnodes
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import languages
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -11,8 +15,9 @@ release = re.search(r"project\(tenon VERSION ([\d.]+)", (ROOT / "CMakeLists.txt"
 extensions = ["myst_parser"]
 html_theme = "furo"
 html_title = f"Tenon {release}"
-html_static_path = ["style.css"]
+html_static_path = ["style.css", "languages.js"]
 html_css_files = ["style.css"]
+html_js_files = ["languages.js"]
 html_copy_source = False
 html_show_sourcelink = False
 html_use_index = False
@@ -54,4 +59,5 @@ def light_navigation(app, page, template, context, doctree):
 
 
 def setup(app):
+    app.connect("doctree-read", languages.make_tabs)
     app.connect("html-page-context", light_navigation, priority=400)  # before Furo's own
