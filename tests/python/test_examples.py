@@ -3,6 +3,7 @@
 import importlib
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import sys
 import pytest
 
 import tenon as tn
+from cpp_programs import run_cpp
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
@@ -89,3 +91,65 @@ def test_the_tour():
     done = run("tour.py", "--quick")
     assert done.returncode == 0, done.stderr
     assert "== Errors name the op" in done.stdout and "NumPy / Tenon" in done.stdout
+
+
+def numbers(pattern, text):
+    """What the group of a pattern matches, everywhere in a text."""
+    return [float(found) for found in re.findall(pattern, text)]
+
+
+def check_digits(printed, folder):
+    assert numbers(r"accuracy ([\d.]+)", printed)[-1] > 90
+    assert len(re.findall(r"^read as \d with", printed, re.M)) == 2
+    datasets = pytest.importorskip("sklearn.datasets")
+    data = datasets.load_digits()
+    rows = [[*image, label] for image, label in zip(data.data[:500], data.target)]
+    (folder / "digits.csv").write_text("".join(",".join(map(str, row)) + "\n" for row in rows))
+    command = [folder / "program", "digits.csv", "3"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    assert numbers(r"accuracy ([\d.]+)", done.stdout)[-1] > 50, done.stderr
+    command[1] = "nothing.csv"
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stderr == "digits: nothing.csv: expected lines of 65 numbers\n"
+
+
+def check_char_model(printed, folder):
+    losses = numbers(r"loss ([\d.]+)", printed)
+    assert losses[-1] < 0.2 * losses[0]
+    assert "characters, 31 different ones" in printed
+
+
+def check_physics(printed, folder):
+    assert abs(numbers(r"changed by ([-\d.e]+)", printed)[0]) < 1e-3
+    assert numbers(r"largest error of a mass: ([\d.]+)", printed)[0] < 1
+
+
+def check_own_optimizer(printed, folder):
+    assert numbers(r"AdaBelief +([\d.]+)", printed)[0] < 0.02
+    assert "compiled or not: the same bits" in printed
+    assert re.findall(r"^moments\S+", printed, re.M) == ["moments.w.m", "moments.w.s"]
+
+
+def check_serve(printed, folder):
+    assert "1000 requests on 4 threads" in printed
+    assert "the bits of calls of their own: yes" in printed
+    assert "a request has 8 features, not 3" in printed
+
+
+def check_model(printed, folder):
+    assert "block1    residual" in printed
+    assert "classifier(points: float32[n, 2]) -> float32[n, 3]" in printed
+    assert numbers(r"right ([\d.]+)", printed)[0] > 95
+
+
+PROGRAMS = {f.__name__.removeprefix("check_"): f for f in (
+    check_char_model, check_digits, check_model, check_own_optimizer, check_physics, check_serve
+)}  # fmt: skip
+
+
+@pytest.mark.compiles
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_cpp_programs(name, tmp_path):
+    source = (EXAMPLES / "cpp" / f"{name}.cpp").read_text()
+    PROGRAMS[name](run_cpp(source, tmp_path, name), tmp_path)
