@@ -59,7 +59,8 @@ class CompiledCall final : public flat::CompiledCall {
 
   /// Rvalues are moved from, module or not.
   template <class... G>
-  CompiledCall(const F& f, size_t donated_arguments, std::source_location place, G&&... given)
+  CompiledCall(const F& f, [[maybe_unused]] size_t donated_arguments, std::source_location place,
+               G&&... given)
       : flat::CompiledCall(place),
         f_(f),
         args_(FromValues(), const_cast<A&>(static_cast<const A&>(given))...) {
