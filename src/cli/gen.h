@@ -49,6 +49,8 @@ std::string_view summary_of(std::string_view doc);
 std::string wrapped(std::string_view text, std::string_view prefix, size_t width);
 /// Python's `(x: ArrayLike, axis: int | None = None)`; parts of it without annotations for docs.
 std::string python_signature(const OpDef& op, bool annotated, bool method);
+/// As tenon/ops.h declares the op, but for the place of the call.
+std::string cpp_signature(const OpDef& op);
 
 GeneratedFile cpp_header();
 GeneratedFile cpp_operators();

@@ -58,7 +58,7 @@ std::string result_type(const OpDef& op) {
 bool makes_from_nothing(const OpDef& op) { return op.args.size() == 0; }
 bool needs_place(const OpDef& op) { return makes_from_nothing(op) || op.args[0].list; }
 
-std::string signature(const OpDef& op, bool with_defaults) {
+std::string signature(const OpDef& op, bool with_defaults, bool with_place = true) {
   std::vector<Param> params = params_of(op);
   size_t first_default = params.size();
   while (first_default > 0 && !params[first_default - 1].required) --first_default;
@@ -72,7 +72,7 @@ std::string signature(const OpDef& op, bool with_defaults) {
     text += format("{}Maybe<Device> device", params.empty() ? "" : ", ");
     if (with_defaults) text += " = {}";
   }
-  if (needs_place(op)) {
+  if (with_place && needs_place(op)) {
     text += format("{}std::source_location place", text.empty() ? "" : ", ");
     if (with_defaults) text += " = std::source_location::current()";
   }
@@ -152,6 +152,8 @@ bool has_assignment(std::string_view symbol) {
 }
 
 }  // namespace
+
+std::string cpp_signature(const OpDef& op) { return fitted(signature(op, true, false) + ";"); }
 
 GeneratedFile cpp_header() {
   std::string text(kBanner);

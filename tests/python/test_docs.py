@@ -103,22 +103,33 @@ def test_python_blocks(path, tmp_path, monkeypatch):
                 check_output(found, number, printed, path)
 
 
-def test_reference_pages_show_the_real_signatures():
+def reference_blocks(language):
     pages = [p for p in sorted((ROOT / "docs" / "ops").glob("*.md")) if p.name != "README.md"]
-    shown = 0
-    for page in pages:
-        for block in blocks(page):
-            if block.language != "python":
-                continue
-            signature = re.fullmatch(r"tn\.([\w.]+)\((.*)\)", block.text.strip(), re.S)
-            name, arguments = signature.groups()
-            given = ast.parse(f"def f({arguments}): pass").body[0].args
-            names = [a.arg for a in given.args + given.kwonlyargs]
-            assert names == list(
-                inspect.signature(operator.attrgetter(name)(tn)).parameters
-            ), f"{page.name}:{block.line}"
-            shown += 1
-    assert shown == len(tn.testing.op_names())
+    found = [
+        (f"{page.name}:{block.line}", block.text)
+        for page in pages
+        for block in blocks(page)
+        if block.language == language
+    ]
+    assert len(found) == len(tn.testing.op_names())
+    return found
+
+
+def test_reference_pages_show_the_real_signatures():
+    for where, text in reference_blocks("python"):
+        name, arguments = re.fullmatch(r"tn\.([\w.]+)\((.*)\)", text.strip(), re.S).groups()
+        given = ast.parse(f"def f({arguments}): pass").body[0].args
+        names = [a.arg for a in given.args + given.kwonlyargs]
+        signature = inspect.signature(operator.attrgetter(name)(tn))
+        assert names == list(signature.parameters), where
+
+
+def test_reference_pages_show_what_the_header_declares():
+    header = " ".join((ROOT / "include" / "tenon" / "ops.h").read_text().split())
+    place = r",? ?std::source_location place = std::source_location::current\(\)"
+    declared = re.sub(place, "", header)
+    for where, text in reference_blocks("cpp"):
+        assert " ".join(text.split()) in declared, where
 
 
 def is_program(block):
