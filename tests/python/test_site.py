@@ -83,7 +83,17 @@ class Box {
 inline void open(Box& box) {
   box = {};
 }
+inline Box wider(Box& box,
+                 int by) {
+  return box;
+}
 void close(Box& box);
+
+namespace typed {
+
+void hidden();
+
+}  // namespace typed
 
 }  // namespace tn
 """
@@ -100,6 +110,21 @@ def test_headers_become_pages(tools, tmp_path):
     assert "## `Box`\n\nA box.\n\n\n```cpp\nBox b;\n```" in page
     assert "int size() const;" in page and "size_" not in page
     assert "inline void open(Box& box);" in page and "box = {}" not in page
+    assert "int by);\nvoid close(Box& box);" in page
+    assert "hidden" not in page
+
+
+def test_python_names_show_their_cpp_forms(tools, tmp_path):
+    import cpp_reference
+    import python_reference
+
+    (tmp_path / "box.h").write_text(HEADER.replace("close(Box& box)", "compile(Box& box)"))
+    forms = cpp_reference.python_forms(tmp_path)
+    link = "C++: [`tenon/box.h`](../cpp/box.md#{})"
+    assert forms["tn.Box"].strip() == link.format("box")
+    page = python_reference.pages(forms)["api/python/tenon.md"]
+    shown = "```\n```cpp\nvoid compile(Box& box);\n```\n\n" + link.format("open")
+    assert shown in page
 
 
 def test_every_public_name_of_python_is_in_the_reference(tools):

@@ -67,7 +67,9 @@ def add_contents(pages):
 
 
 def write(pages):
-    """Only what changed, so that Sphinx reads no page twice."""
+    """Only what changed, so that Sphinx reads no page twice. Whether a page is gone, which the
+    others then still have in their sidebar."""
+    is_gone = False
     for name, text in pages.items():
         path = PAGES / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -78,6 +80,8 @@ def write(pages):
         if str(name) not in pages:
             path.unlink()
             (SITE / name).with_suffix(".html").unlink(missing_ok=True)
+            is_gone = True
+    return is_gone
 
 
 def copy_pictures():
@@ -94,12 +98,14 @@ def main():
     given = parser.parse_args()
     began = time.monotonic()
     pages = source_pages()
-    pages |= python_reference.pages() | cpp_reference.pages(ROOT / "include/tenon")
+    headers = ROOT / "include/tenon"
+    pages |= python_reference.pages(cpp_reference.python_forms(headers))
+    pages |= cpp_reference.pages(headers)
     pages["benchmarks.md"] = benchmark_page.page(ROOT / "bench/results/latest.json")
     add_contents(pages)
-    write(links.resolved(pages, ROOT))
+    is_gone = write(links.resolved(pages, ROOT))
     copy_pictures()
-    options = ["-W", "--keep-going", "-q", "-j", "auto"] + ["-E"] * given.fresh
+    options = ["-W", "--keep-going", "-q", "-j", "auto"] + ["-E"] * (given.fresh or is_gone)
     command = [sys.executable, "-m", "sphinx", "-b", "html", *options, "-c", str(HERE),
                "-d", str(PAGES) + "-cache", str(PAGES), str(SITE)]
     faults = ["sphinx reported warnings"] if subprocess.run(command).returncode else []

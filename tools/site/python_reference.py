@@ -16,15 +16,15 @@ MEMBER = "~~~{{rubric}} `{}`\n:class: member\n~~~"
 NATIVE = re.compile(r"\A\w*(\(.*\)( -> .*)?)(\n+|$)")  # what nanobind writes above a docstring
 
 
-def pages():
-    """Path of the page -> text."""
-    found = {"api/python/tenon.md": top_page(), "api/python/tensor.md": tensor_page()}
+def pages(cpp=types.MappingProxyType({})):
+    """Path of the page -> text. `cpp` has the C++ forms of names."""
+    found = {"api/python/tenon.md": top_page(cpp), "api/python/tensor.md": tensor_page()}
     rows = ["| [`tenon`](tenon.md) | Functions and classes that are not ops |",
             "| [`tenon.Tensor`](tensor.md) | Properties and methods of tensors |"]
     for name in MODULES:
         module = module_named(name)
         page = name.replace(".", "-")
-        found[f"api/python/{page}.md"] = module_page(name, module)
+        found[f"api/python/{page}.md"] = module_page(name, module, cpp)
         rows.append(f"| [`tenon.{name}`]({page}.md) | {first_line(module)} |")
     found["api/python/index.md"] = "\n".join([
         "# Python interface", "",
@@ -56,7 +56,7 @@ def public(module):
             yield name, thing
 
 
-def top_page():
+def top_page(cpp):
     """What is in `tenon` itself, without the ops and without what a module's page has."""
     elsewhere = ("tenon.nn", "tenon.model", "tenon.random", "tenon.optim")
     types_of_elements = sorted(n for n in dir(tn) if isinstance(getattr(tn, n), type(tn.float32)))
@@ -65,7 +65,7 @@ def top_page():
     for name, thing in public(tn):
         home = str(getattr(thing, "__module__", ""))
         if not is_op(thing) and thing is not tn.Tensor and not home.startswith(elsewhere):
-            parts.append(entry(f"tn.{name}", thing))
+            parts.append(entry(f"tn.{name}", thing, cpp.get(f"tn.{name}", "")))
     return "\n".join(parts)
 
 
@@ -82,7 +82,7 @@ def tensor_page():
     return "\n".join([*parts, "", "## Ops as methods", "", f"{text}: {listed}.", ""])
 
 
-def module_page(name, module):
+def module_page(name, module, cpp):
     parts = [f"# tenon.{name}", "", docstring(module), ""]
     ops, named = [], {}
     described = {inspect.getdoc(op) for op in vars(tn).values() if is_op(op)}
@@ -94,22 +94,22 @@ def module_page(name, module):
             named.setdefault(thing, []).append(f"tn.{name}.{short}")
     for thing, (first, *others) in named.items():
         also = ", ".join(f"`{other}`" for other in others)
-        parts += [entry(first, thing)] + [f"Also {also}.\n"] * bool(others)
+        parts += [entry(first, thing, cpp.get(first, ""))] + [f"Also {also}.\n"] * bool(others)
     if ops:
         listed = ", ".join(f"`{short}`" for short in ops)
         parts += ["", f"These names are in the {OPS}: {listed}.", ""]
     return "\n".join(parts)
 
 
-def entry(name, thing, heading="## `{}`"):
-    """An object with its signature, its docstring and, of a class, its members."""
+def entry(name, thing, cpp="", heading="## `{}`"):
+    """An object with its signatures, its docstring and, of a class, its members."""
     signature = "" if is_property(thing) else signature_of(thing)
     parts = [heading.format(name), ""]
     if signature:
-        parts += ["```python", *wrapped(name, signature), "```", ""]
-    parts += [docstring(thing), ""]
+        parts += ["```python", *wrapped(name, signature), "```"]
+    parts += [cpp, "", docstring(thing), ""]
     if inspect.isclass(thing):
-        parts += [entry(f"{name.rpartition('.')[2]}.{short}", inner, MEMBER)
+        parts += [entry(f"{name.rpartition('.')[2]}.{short}", inner, heading=MEMBER)
                   for short, inner in members(thing)]
     return "\n".join(parts)
 
