@@ -47,7 +47,8 @@ def listing(title, introduction, pages, folder):
 def add_contents(pages):
     """The pages that hold others, and the table of contents in the first page."""
     pages["docs/tutorial/index.md"] = listing(
-        "Tutorial", "Each page gets one thing done. The tests run every example.",
+        "Tutorial",
+        "Each page gets one thing done, in Python and in C++. The tests run every example.",
         pages, "docs/tutorial")
     pages["docs/design/index.md"] = listing(
         "Design notes", "Why things are as they are, and what was rejected.",
