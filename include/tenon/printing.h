@@ -1,7 +1,8 @@
 #pragma once
-// Print options of tensors, for the whole process.
+// Tensors and their types in streams; print options of tensors, for the whole process.
 #include <iosfwd>
 
+#include "tenon/device.h"
 #include "tenon/shape.h"
 
 namespace tn {
@@ -10,6 +11,10 @@ class Tensor;
 
 /// Writes `x.to_string()`.
 std::ostream& operator<<(std::ostream& out, const Tensor& x);
+/// "[8,16]", "float32", "cuda:1".
+std::ostream& operator<<(std::ostream& out, const Shape& shape);
+std::ostream& operator<<(std::ostream& out, DType type);
+std::ostream& operator<<(std::ostream& out, Device device);
 
 struct PrintOptions {
   /// The maximum number of digits after the point. Default: 8, or more if all elements are below

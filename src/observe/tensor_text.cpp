@@ -24,5 +24,8 @@ std::string Tensor::to_string() const {
 }
 
 std::ostream& operator<<(std::ostream& out, const Tensor& x) { return out << x.to_string(); }
+std::ostream& operator<<(std::ostream& out, const Shape& shape) { return out << to_text(shape); }
+std::ostream& operator<<(std::ostream& out, DType type) { return out << name_of(type); }
+std::ostream& operator<<(std::ostream& out, Device device) { return out << to_text(device); }
 
 }  // namespace tn

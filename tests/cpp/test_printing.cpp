@@ -14,6 +14,13 @@ TEST_CASE("tensors are written to streams") {
         "tensor([1.  , 0.25], dtype=float32) tensor([[ 1],\n        [20]], dtype=int64)");
 }
 
+TEST_CASE("shapes, types and devices are written to streams") {
+  std::ostringstream out;
+  Tensor x = ones({2, 3}, bfloat16);
+  out << x.shape() << " " << x.dtype() << " " << x.device() << " " << Shape{};
+  CHECK(out.str() == "[2,3] bfloat16 cpu []");
+}
+
 TEST_CASE("print options hold until they are changed") {
   Tensor x = array<double>({3.14159265, 1});
   PrintOptions before = set_print_options({.precision = 2});
