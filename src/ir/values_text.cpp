@@ -16,9 +16,9 @@ struct Shown {
   bool all() const { return head + tail >= count; }
 };
 
-class Layout {
+class TextLayout {
  public:
-  Layout(TypeRef type, const void* data, size_t indent, const PrintOptions& options)
+  TextLayout(TypeRef type, const void* data, size_t indent, const PrintOptions& options)
       : type_(*type), indent_(indent), width_(options.linewidth) {
     bool edges = type->elements > options.threshold;
     for (int a = 0; a < type_.rank(); ++a) {
@@ -114,7 +114,7 @@ class Layout {
 }  // namespace
 
 std::string values_text(TypeRef type, const void* data, size_t indent) {
-  return type->elements == 0 ? "[]" : Layout(type, data, indent, print_options()).text();
+  return type->elements == 0 ? "[]" : TextLayout(type, data, indent, print_options()).text();
 }
 
 }  // namespace tn

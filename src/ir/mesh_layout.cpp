@@ -1,0 +1,193 @@
+#include "ir/mesh_layout.h"
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+
+#include "base/error.h"
+
+namespace tn {
+
+int64_t Mesh::workers() const {
+  int64_t count = 1;
+  for (const MeshAxis& axis : axes) count *= axis.size;
+  return count;
+}
+
+int Mesh::find(std::string_view name) const {
+  auto at = std::ranges::find(axes, name, &MeshAxis::name);
+  return at == axes.end() ? -1 : static_cast<int>(at - axes.begin());
+}
+
+bool Layout::is_whole() const {
+  return partial == 0 && std::ranges::none_of(digits, [](const Digit& d) { return bool(d); });
+}
+
+bool has_digit(Dim extent, int64_t radix, int64_t parts) {
+  return extent != Dim(0) && divides(radix * parts, extent);
+}
+
+bool has_room(const Mesh& mesh, const Layout& layout, const Shape& shape, int axis, Digit digit) {
+  int64_t end = digit.radix * mesh[axis].parts;
+  if (!has_digit(shape[digit.dim], digit.radix, mesh[axis].parts)) return false;
+  for (int u = 0; u < mesh.count(); ++u) {
+    if (u == axis || layout[u].dim != digit.dim) continue;
+    int64_t other = layout[u].radix, other_end = other * mesh[u].parts;
+    if (other % end != 0 && digit.radix % other_end != 0) return false;
+  }
+  return true;
+}
+
+int64_t local_radix(const Mesh& mesh, const Layout& layout, int axis, Digit digit) {
+  int64_t radix = digit.radix;
+  for (int u = 0; u < mesh.count(); ++u) {
+    bool in_front = u != axis && layout[u].dim == digit.dim && layout[u].radix < digit.radix;
+    if (in_front) radix /= mesh[u].size;
+  }
+  return radix;
+}
+
+Shape local_shape(const Mesh& mesh, const Layout& layout, Shape shape) {
+  for (int t = 0; t < mesh.count(); ++t)
+    if (layout[t]) shape[layout[t].dim] = floor_div(shape[layout[t].dim], mesh[t].size);
+  return shape;
+}
+
+TypeRef local_type(const Mesh& mesh, const Layout& layout, TypeRef type) {
+  return intern(Type{type->dtype, local_shape(mesh, layout, type->shape), type->device});
+}
+
+namespace {
+
+std::string names_in(const Mesh& mesh, uint32_t set) {
+  std::vector<std::string_view> names;
+  for (int t = 0; t < mesh.count(); ++t)
+    if (set >> t & 1) names.push_back(mesh[t].name);
+  return format("{}", join(names, ","));
+}
+
+std::string_view without_spaces(std::string_view s) {
+  s.remove_prefix(std::min(s.find_first_not_of(' '), s.size()));
+  return s.substr(0, s.find_last_not_of(' ') + 1);
+}
+
+/// The pieces between separators, trimmed; none of an empty text.
+std::vector<std::string_view> pieces(std::string_view text, char separator) {
+  std::vector<std::string_view> list;
+  while (!without_spaces(text).empty()) {
+    size_t end = std::min(text.find(separator), text.size());
+    list.push_back(without_spaces(text.substr(0, end)));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return list;
+}
+
+/// The positive number that is all of `text`; 0 when it is none.
+int64_t count_in(std::string_view text) {
+  int64_t value = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  bool is_all = error == std::errc() && end == text.data() + text.size();
+  return is_all && value > 0 ? value : 0;
+}
+
+int find_axis(const Mesh& mesh, std::string_view name) {
+  int axis = mesh.find(name);
+  if (axis < 0) fail("layout: the mesh has no axis '{}': {}", name, to_text(mesh));
+  return axis;
+}
+
+}  // namespace
+
+std::string to_text(const Mesh& mesh) {
+  std::vector<std::string> axes;
+  for (const MeshAxis& axis : mesh.axes) {
+    axes.push_back(format("{}={}", axis.name, axis.size));
+    if (axis.parts != axis.size) axes.back() += format(":{}", axis.parts);
+  }
+  return format("{}", join(axes, ", "));
+}
+
+Mesh parse_mesh(std::string_view text) {
+  Mesh mesh;
+  for (std::string_view piece : pieces(text, ',')) {
+    size_t sign = std::min(piece.find('='), piece.size());
+    std::string_view counts = piece.substr(std::min(sign + 1, piece.size()));
+    size_t colon = std::min(counts.find(':'), counts.size());
+    MeshAxis axis{std::string(piece.substr(0, sign)), count_in(counts.substr(0, colon)), 1};
+    axis.parts = colon < counts.size() ? count_in(counts.substr(colon + 1)) : axis.size;
+    bool counts_fit = axis.size > 0 && axis.parts > 0 && axis.parts % axis.size == 0;
+    bool deals =
+        counts_fit &&
+        (axis.size == 1 || std::has_single_bit(static_cast<uint64_t>(axis.parts_per_worker())));
+    if (axis.name.empty() || !deals)
+      fail(Hint{"write name=workers or name=workers:parts"},
+           "mesh: parts are workers times a power of two: '{}'", piece);
+    if (mesh.find(axis.name) >= 0 || mesh.count() == Mesh::kMostAxes)
+      fail("mesh: at most {} axes, each with a name of its own: '{}'", Mesh::kMostAxes, text);
+    mesh.axes.push_back(std::move(axis));
+  }
+  return mesh;
+}
+
+std::string to_text(const Mesh& mesh, const Layout& layout, int rank) {
+  std::vector<std::string> dims;
+  for (int k = 0; k < rank; ++k) {
+    std::vector<int> here;
+    for (int t = 0; t < mesh.count(); ++t)
+      if (layout[t].dim == k) here.push_back(t);
+    std::ranges::sort(here, {}, [&](int t) { return layout[t].radix; });
+    std::vector<std::string> names;
+    int64_t next = 1;
+    for (int t : here) {
+      bool follows = layout[t].radix == next;
+      names.push_back(follows ? mesh[t].name : format("{}:{}", mesh[t].name, layout[t].radix));
+      next = layout[t].radix * mesh[t].parts;
+    }
+    dims.push_back(names.empty() ? "-" : format("{}", join(names, "+")));
+  }
+  std::string text = format("@[{}]", join(dims, ","));
+  if (layout.stored) text += format(" stored({})", names_in(mesh, layout.stored));
+  if (layout.partial) text += format(" partial({})", names_in(mesh, layout.partial));
+  return text;
+}
+
+static void parse_dimension(std::string_view text, int dim, const Mesh& mesh, const Type& type,
+                            Layout& layout) {
+  int64_t next = 1;
+  for (std::string_view piece : text == "-" ? std::vector<std::string_view>() : pieces(text, '+')) {
+    size_t colon = std::min(piece.find(':'), piece.size());
+    int axis = find_axis(mesh, piece.substr(0, colon));
+    int64_t radix = colon < piece.size() ? count_in(piece.substr(colon + 1)) : next;
+    Digit digit{dim, radix};
+    if (radix == 0 || layout[axis] || !has_room(mesh, layout, type.shape, axis, digit))
+      fail(Hint{format("the extent must be divisible by the radix times {}", mesh[axis].parts)},
+           "layout: axis '{}' does not fit dimension {} of {}: '{}'", mesh[axis].name, dim, type,
+           text);
+    layout[axis] = digit;
+    next = radix * mesh[axis].parts;
+  }
+}
+
+Layout parse_layout(std::string_view text, const Mesh& mesh, const Type& type) {
+  Layout layout(mesh);
+  std::string_view whole = text = without_spaces(text);
+  size_t end = text.find(']');
+  std::vector<std::string_view> dims;
+  if (text.starts_with("@[") && end != text.npos) dims = pieces(text.substr(2, end - 2), ',');
+  if (!text.starts_with("@[") || end == text.npos || static_cast<int>(dims.size()) != type.rank())
+    fail(Hint{"write @[data,-]: a name or '-' for each dimension"},
+         "layout: '{}' does not describe {}", whole, type);
+  for (int k = 0; k < type.rank(); ++k)
+    parse_dimension(dims[static_cast<size_t>(k)], k, mesh, type, layout);
+  for (std::string_view rest : pieces(without_spaces(text.substr(end + 1)), ' ')) {
+    size_t open = std::min(rest.find('('), rest.size());
+    bool is_stored = rest.substr(0, open) == "stored";
+    if ((!is_stored && rest.substr(0, open) != "partial") || !rest.ends_with(')'))
+      fail("layout: 'stored(...)' or 'partial(...)' was expected: '{}'", rest);
+    for (std::string_view name : pieces(rest.substr(open + 1, rest.size() - open - 2), ','))
+      (is_stored ? layout.stored : layout.partial) |= 1u << find_axis(mesh, name);
+  }
+  return layout;
+}
+
+}  // namespace tn

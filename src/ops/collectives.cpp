@@ -1,0 +1,215 @@
+// Collectives: ops that all workers along one axis of a mesh compute together.
+//
+// A value either varies by worker or is replicated: the same on all. Transposes exchange the two:
+//
+//     all_gather       varying -> varying      reduce_scatter  varying -> varying
+//     all_to_all       varying -> varying; its transpose exchanges the other way
+//     all_sum          varying -> replicated   vary            replicated -> varying
+//     slice_of_worker  replicated -> varying; its transpose is an all_gather
+#include "ops/collectives.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "ir/sizes.h"
+#include "ops/families.h"
+#include "ops/op_decls.h"
+#include "ops/shapes.h"
+
+namespace tn::ops {
+namespace {
+
+void check_workers(std::string_view op, int64_t workers) {
+  if (workers < 1) fail("{}: a group has 1 or more workers: {}", op, workers);
+}
+
+/// The extent without the digit of the workers.
+Dim without_digit(std::string_view op, const Type& x, Axis axis, int64_t radix, int64_t workers) {
+  check_workers(op, workers);
+  int k = normal_axis(axis, x.rank(), op);
+  if (radix < 1 || !decide_divides(radix * workers, x.shape[k]))
+    fail("{}: {} workers at radix {} do not divide axis {}: {}", op, workers, radix, k, x);
+  return floor_div(x.shape[k], workers);
+}
+
+/// The extent with the digit.
+Dim with_digit(std::string_view op, const Type& x, Axis axis, int64_t radix, int64_t workers) {
+  check_workers(op, workers);
+  int k = normal_axis(axis, x.rank(), op);
+  without_digit(op, x, axis, radix, 1);
+  return x.shape[k] * workers;
+}
+
+Type infer_gathered(std::string_view op, const DigitAttrs& a, const Type& x) {
+  Dim extent = with_digit(op, x, a.axis, a.radix, a.workers);
+  return {x.dtype, with_extent(x.shape, a.axis.i, extent)};
+}
+Type infer_divided(std::string_view op, const DigitAttrs& a, const Type& x) {
+  Dim extent = without_digit(op, x, a.axis, a.radix, a.workers);
+  return {x.dtype, with_extent(x.shape, a.axis.i, extent)};
+}
+
+TypeList infer_exchange(const ExchangeAttrs& a, Types in) {
+  Type x = infer_gathered("all_to_all", {a.mesh_axis, a.workers, a.axis, a.radix}, *in[0]);
+  return infer_divided("all_to_all", {a.mesh_axis, a.workers, a.to_axis, a.to_radix}, x);
+}
+
+/// One worker has all there is. More need a transport, which no device has yet.
+void lower_alone(std::string_view op, std::string_view mesh_axis, int64_t workers,
+                 loop::Lowering& l) {
+  if (workers > 1)
+    unsupported({"a mesh of one worker computes the same"},
+                "{}: {} workers along '{}' are not connected: there is no transport", op, workers,
+                mesh_axis);
+  loop::Coords at = l.loops(l.out[0]->shape);
+  l.store(0, at, l.load(0, at));
+}
+
+Type infer_same(std::string_view op, int64_t workers, Types in) {
+  check_workers(op, workers);
+  return *in[0];
+}
+
+}  // namespace
+
+constinit const OpDef all_sum = Op<GroupAttrs>{
+    .name = "all_sum",
+    .doc =
+        "The sum of `x` over the workers along an axis of the mesh, on all of them. Terms are "
+        "added by a binary tree over aligned ranges of workers, so the bits are fixed.",
+    .args = {"x"},
+    .surface = false,
+    .infer = [](const GroupAttrs& a, Types in) -> TypeList {
+      return infer_same("all_sum", a.workers, in);
+    },
+    .lower = [](const GroupAttrs& a,
+                loop::Lowering& l) { lower_alone("all_sum", a.mesh_axis, a.workers, l); },
+    .linear = Linear::each,
+    .adjoint = [](const GroupAttrs& a, T ct, const Tensors&, int) { return emit(vary, {ct}, a); },
+    .batch = Batch::aligned,
+    .samples = {{"f32[2,3]", "mesh_axis=\"data\", workers=1"}},
+};
+
+constinit const OpDef vary = Op<GroupAttrs>{
+    .name = "vary",
+    .doc =
+        "`x`, the same on all workers along an axis of the mesh, as a value that may differ "
+        "between them: its cotangents are summed over the workers.",
+    .args = {"x"},
+    .surface = false,
+    .infer = [](const GroupAttrs& a, Types in) -> TypeList {
+      return infer_same("vary", a.workers, in);
+    },
+    .lower =
+        [](const GroupAttrs&, loop::Lowering& l) {
+          loop::Coords at = l.loops(l.out[0]->shape);
+          l.store(0, at, l.load(0, at));
+        },
+    .linear = Linear::each,
+    .adjoint = [](const GroupAttrs& a, T ct, const Tensors&,
+                  int) { return emit(all_sum, {ct}, a); },
+    .batch = Batch::aligned,
+    .samples = {{"f32[2,3]", "mesh_axis=\"data\", workers=1"}},
+};
+
+constinit const OpDef all_fold = Op<AllFoldAttrs>{
+    .name = "all_fold",
+    .doc =
+        "The product, extreme or conjunction of `x` over the workers along an axis of the mesh, "
+        "on all of them, in the order of `all_sum`.",
+    .args = {"x"},
+    .surface = false,
+    .infer = [](const AllFoldAttrs& a, Types in) -> TypeList {
+      return infer_same("all_fold", a.workers, in);
+    },
+    .lower = [](const AllFoldAttrs& a,
+                loop::Lowering& l) { lower_alone("all_fold", a.mesh_axis, a.workers, l); },
+    .gradient = Gradient::none,
+    .batch = Batch::aligned,
+    .samples = {{"f32[2,3]", "mesh_axis=\"data\", workers=1, mode=max"}},
+};
+
+constinit const OpDef all_gather = Op<DigitAttrs>{
+    .name = "all_gather",
+    .doc =
+        "`x` of all workers along an axis of the mesh, joined along `axis`. The result counts "
+        "there as [radix, workers, rest], and the middle digit is the worker.",
+    .args = {"x"},
+    .surface = false,
+    .infer = [](const DigitAttrs& a, Types in) -> TypeList {
+      return infer_gathered("all_gather", a, *in[0]);
+    },
+    .lower = [](const DigitAttrs& a,
+                loop::Lowering& l) { lower_alone("all_gather", a.mesh_axis, a.workers, l); },
+    .linear = Linear::each,
+    .adjoint = [](const DigitAttrs& a, T ct, const Tensors&,
+                  int) { return emit(reduce_scatter, {ct}, a); },
+    .batch = Batch::aligned,
+    .samples = {{"f32[2,3]", "mesh_axis=\"data\", workers=1, axis=1"}},
+};
+
+constinit const OpDef reduce_scatter = Op<DigitAttrs>{
+    .name = "reduce_scatter",
+    .doc =
+        "The sum of `x` over the workers along an axis of the mesh, of which each keeps its part "
+        "along `axis`. The bits are those of `all_sum`.",
+    .args = {"x"},
+    .surface = false,
+    .infer = [](const DigitAttrs& a, Types in) -> TypeList {
+      return infer_divided("reduce_scatter", a, *in[0]);
+    },
+    .lower = [](const DigitAttrs& a,
+                loop::Lowering& l) { lower_alone("reduce_scatter", a.mesh_axis, a.workers, l); },
+    .linear = Linear::each,
+    .adjoint = [](const DigitAttrs& a, T ct, const Tensors&,
+                  int) { return emit(all_gather, {ct}, a); },
+    .batch = Batch::aligned,
+    .samples = {{"f32[2,3]", "mesh_axis=\"data\", workers=1, axis=0"}},
+};
+
+constinit const OpDef all_to_all = Op<ExchangeAttrs>{
+    .name = "all_to_all",
+    .doc =
+        "`x`, divided along `axis` at `radix`, divided along `to_axis` at `to_radix` instead: "
+        "every worker along the axis of the mesh sends a part to every other.",
+    .args = {"x"},
+    .surface = false,
+    .infer = rule<infer_exchange>,
+    .lower = [](const ExchangeAttrs& a,
+                loop::Lowering& l) { lower_alone("all_to_all", a.mesh_axis, a.workers, l); },
+    .linear = Linear::each,
+    .adjoint =
+        [](const ExchangeAttrs& a, T ct, const Tensors&, int) {
+          ExchangeAttrs back{a.mesh_axis, a.workers, a.to_axis, a.to_radix, a.axis, a.radix};
+          return emit(all_to_all, {ct}, back);
+        },
+    .batch = Batch::aligned,
+    .samples = {{"f32[2,3]", "mesh_axis=\"data\", workers=1, axis=0, to_axis=1"}},
+};
+
+constinit const OpDef slice_of_worker = Op<DigitAttrs>{
+    .name = "slice_of_worker",
+    .doc =
+        "The part of `x`, the same on all workers along an axis of the mesh, that belongs to each "
+        "of them along `axis`.",
+    .args = {"x"},
+    .surface = false,
+    .infer = [](const DigitAttrs& a, Types in) -> TypeList {
+      return infer_divided("slice_of_worker", a, *in[0]);
+    },
+    .lower = [](const DigitAttrs& a,
+                loop::Lowering& l) { lower_alone("slice_of_worker", a.mesh_axis, a.workers, l); },
+    .linear = Linear::each,
+    .adjoint = [](const DigitAttrs& a, T ct, const Tensors&,
+                  int) { return emit(all_gather, {ct}, a); },
+    .batch = Batch::aligned,
+    .samples = {{"f32[2,3]", "mesh_axis=\"data\", workers=1, axis=0"}},
+};
+
+bool is_collective(const OpDef& op) {
+  static constexpr const OpDef* kAll[] = {
+      &all_sum, &vary, &all_fold, &all_gather, &reduce_scatter, &all_to_all, &slice_of_worker};
+  return std::ranges::count(kAll, &op) > 0;
+}
+
+}  // namespace tn::ops
