@@ -6,7 +6,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
-BELOW_COMPILER = "base runtime storage ir loop plan ops transforms passes backend"
+BELOW_COMPILER = "base runtime storage ir loop plan ops transforms passes sharding backend"
 BELOW_EVAL = BELOW_COMPILER + " compiler executable observe"
 MAY_SEE = {  # folder of src/: what it may include, besides itself and the public headers
     "base": "",
@@ -18,6 +18,7 @@ MAY_SEE = {  # folder of src/: what it may include, besides itself and the publi
     "ops": "base runtime ir loop plan",
     "transforms": "base ir loop ops",
     "passes": "base runtime ir loop plan ops",
+    "sharding": "base runtime ir loop plan ops",
     "backend": "base runtime storage ir loop plan ops",
     "compiler": BELOW_COMPILER,
     "executable": BELOW_COMPILER + " compiler",
@@ -35,7 +36,8 @@ BINDINGS = MAY_SEE["cli"] + " cli"
 # A kind of device is a folder of src/backend. These see none: what they need of one goes through
 # plan/target.h and plan/backend.h.
 DEVICE_FREE = (
-    "plan ops transforms passes compiler executable observe eval functions files nn model").split()
+    "plan ops transforms passes sharding compiler executable observe eval functions files nn "
+    "model").split()
 DEVICE_HEADER = re.compile(r"backend/(?!source/)\w+/|runtime/(cpu_level|native)\.h")
 DEVICE_TYPE = re.compile(r"\b(?:CpuLevel|(?:best_)?cpu_level|NativeKernel|KernelFrame|cpu::\w+)\b")
 

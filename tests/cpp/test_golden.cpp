@@ -7,6 +7,8 @@
 //     tests/golden/passes    one folder per pass: a graph -> what the pass makes of it, and what it
 //     decided; both are run and must give equal bits, or round otherwise where a pass has to be
 //     asked for. Inputs named c… are known to the pass.
+//     tests/golden/sharding  a mesh, layouts and a graph -> all layouts, the graph of a worker, and
+//     what was refused
 //     tests/golden/recompute a graph -> what it becomes when it may need a byte less than it does
 #include <doctest/doctest.h>
 
@@ -26,6 +28,7 @@
 #include "passes/pipeline.h"
 #include "run_graph.h"
 #include "run_passes.h"
+#include "run_workers.h"
 
 using namespace tn;
 
@@ -241,3 +244,7 @@ TEST_CASE("golden: what is computed again where memory is short") {
 }
 
 TEST_CASE("golden: errors at the call") { CHECK(check_folder("errors", error_of) >= 20); }
+
+TEST_CASE("golden: graphs on meshes") {
+  CHECK(check_folder("sharding", [](const Case& c) { return sharded_text(c.input); }) >= 20);
+}

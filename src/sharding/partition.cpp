@@ -1,0 +1,384 @@
+#include "sharding/partition.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/error.h"
+#include "ir/rewrite.h"
+#include "ops/op_decls.h"
+#include "sharding/local_graph.h"
+#include "sharding/positions.h"
+
+namespace tn::sharding {
+
+namespace {
+
+using loop::Monoid;
+
+/// How an op is divided: what every mesh axis reaches, and the partial axes that pass through.
+struct Division {
+  std::vector<std::optional<Reach>> reaches;  // by mesh axis
+  uint32_t kept = 0;
+
+  bool is_whole() const {
+    return kept == 0 && std::ranges::none_of(reaches, [](auto& r) { return r.has_value(); });
+  }
+  std::optional<Monoid> fold() const {
+    for (const auto& reach : reaches)
+      if (reach && reach->fold) return reach->fold;
+    return {};
+  }
+  uint32_t folded() const {
+    uint32_t set = 0;
+    for (size_t t = 0; t < reaches.size(); ++t)
+      if (reaches[t] && reaches[t]->fold) set |= 1u << t;
+    return set;
+  }
+  /// The layout of a slot, without what is partial.
+  Layout layout(const Mesh& mesh, int slot) const {
+    Layout made(mesh);
+    for (int t = 0; t < mesh.count(); ++t)
+      if (const auto& reach = reaches[static_cast<size_t>(t)])
+        made[t] = reach->slots[static_cast<size_t>(slot)];
+    return made;
+  }
+};
+
+/// A mesh of as many workers as there are parts. What is decided for it holds for all sizes.
+Mesh finest(Mesh mesh) {
+  for (MeshAxis& axis : mesh.axes) axis.size = axis.parts;
+  return mesh;
+}
+
+bool same(const Graph& a, const Graph& b) {
+  auto same_op = [](const GraphOp& x, const GraphOp& y) {
+    return x.op == y.op && x.attrs == y.attrs && x.ins == y.ins &&
+           x.scalar.integer == y.scalar.integer && x.scalar.imag == y.scalar.imag &&
+           std::bit_cast<uint64_t>(x.scalar.real) == std::bit_cast<uint64_t>(y.scalar.real);
+  };
+  return a.types == b.types && a.operands == b.operands && a.outputs == b.outputs &&
+         std::ranges::equal(a.ops, b.ops, same_op);
+}
+
+class Partition {
+ public:
+  Partition(const Graph& graph, const Mesh& mesh, const std::vector<Layout>& layouts, Links& links,
+            Decisions* decisions)
+      : from_(graph),
+        mesh_(mesh),
+        finest_(finest(mesh)),
+        layouts_(layouts),
+        links_(links),
+        decisions_(decisions),
+        local_(mesh, decisions),
+        forms_(graph.types.size()),
+        uses_(graph.types.size()) {
+    for (const GraphOp& op : graph.ops)
+      for (Val v : graph.in(op)) ++uses_[static_cast<size_t>(v)];
+    for (Val v : graph.outputs) uses_[static_cast<size_t>(v)] += 2;  // never passed on in parts
+  }
+
+  Partitioned run() {
+    Partitioned made;
+    local_.graph.name = from_.name;
+    for (Val v = 0; v < from_.inputs(); ++v) {
+      Layout layout = plain(v);
+      TypeRef type = local_type(mesh_, layout, from_.types[static_cast<size_t>(v)]);
+      Val input = local_.graph.add_input(from_.input_names[static_cast<size_t>(v)], type);
+      forms_[static_cast<size_t>(v)].push_back({layout, Monoid::add, {input}});
+      made.inputs.push_back(layouts_[static_cast<size_t>(v)]);
+    }
+    std::vector<bool> needed = needed_values(from_);
+    for (int i = 0; i < static_cast<int>(from_.ops.size()); ++i)
+      if (is_needed(op_at(i), needed)) emit(i);
+    local_.reader = "the result";
+    for (Val v : from_.outputs) {
+      local_.graph.outputs.push_back(form(v, plain(v)).parts[0]);
+      made.outputs.push_back(layouts_[static_cast<size_t>(v)]);
+    }
+    made.graph = std::move(local_.graph), made.transitions = local_.transitions;
+    made.folds = folds_;
+    return made;
+  }
+
+ private:
+  const GraphOp& op_at(int i) const { return from_.ops[static_cast<size_t>(i)]; }
+  TypeRef type(Val v) const { return from_.types[static_cast<size_t>(v)]; }
+  /// The layout that was found for a value, as one of memory.
+  Layout plain(Val v) const {
+    Layout layout = layouts_[static_cast<size_t>(v)];
+    layout.stored = 0;
+    return layout;
+  }
+  const Form& first_form(Val v) const { return forms_[static_cast<size_t>(v)].front(); }
+
+  /// The value in a layout, made from the form that is nearest to it.
+  Form form(Val v, const Layout& target) {
+    auto& forms = forms_[static_cast<size_t>(v)];
+    auto near = std::ranges::min_element(forms, {},
+                                         [&](const Form& f) { return local_.distance(f, target); });
+    if (near->layout == target) return *near;
+    Form made = local_.moved(*near, type(v)->shape, target);
+    forms.push_back(made);
+    return made;
+  }
+
+  void emit(int i) {
+    const GraphOp& op = op_at(i);
+    local_.loc = op.loc, local_.reader = op.op->name;
+    if (op.op == &scalar_leaf) {
+      Val made = local_.graph.add_constant(op.scalar, type(op.out), op.loc);
+      forms_[static_cast<size_t>(op.out)].push_back({Layout(mesh_), Monoid::add, {made}});
+      return;
+    }
+    if (emit_by_position(i)) return;
+    Division division = divide(i);
+    if (!division.is_whole() && !fits(i, division)) {
+      refuse(i, "what a worker holds is not what the op takes");
+      division = Division{std::vector<std::optional<Reach>>(division.reaches.size())};
+    }
+    emit(i, division);
+  }
+
+  /// Ops whose elements depend on where they are.
+  bool emit_by_position(int i) {
+    const GraphOp& op = op_at(i);
+    Layout target = plain(op.out);
+    for (int t = 0; t < mesh_.count(); ++t)
+      if (layouts_[static_cast<size_t>(op.out)].is_stored(t)) target[t] = {};
+    if (!depends_on_position(op, target, type(op.out)->rank())) return false;
+    std::vector<Val> in;
+    for (Val v : from_.in(op)) in.push_back(form(v, Layout(mesh_)).parts[0]);
+    std::optional<Val> made = add_by_position(local_, mesh_, op, type(op.out), target, in);
+    if (made) forms_[static_cast<size_t>(op.out)].push_back({target, Monoid::add, {*made}});
+    return made.has_value();
+  }
+
+  void refuse(int i, std::string reason) {
+    if (!decisions_) return;
+    const GraphOp& op = op_at(i);
+    decisions_->push_back(
+        {"shard", false, format("{} divided", op.op->name), std::move(reason), op.loc});
+  }
+
+  /// What axis t reaches from the layouts of the results.
+  std::optional<Reach> from_results(int i, int t) {
+    const GraphOp& op = op_at(i);
+    for (int k = 0; k < op.outs; ++k) {
+      const Layout& layout = layouts_[static_cast<size_t>(op.out + k)];
+      if (!layout[t] || (layout.is_stored(t) && !op.op->is_elementwise())) continue;
+      auto reach = links_.follow(i, op.ins + k, layout[t], mesh_[t].parts);
+      if (reach && !reach->fold) return reach;
+      refuse(i, format("its result {} is computed whole along '{}'",
+                       to_text(mesh_, layout, type(op.out + k)->rank()), mesh_[t].name));
+    }
+    return {};
+  }
+
+  /// The fold that all operands divide along axis t.
+  std::optional<Reach> from_operands(int i, int t) {
+    const GraphOp& op = op_at(i);
+    for (int k = 0; k < op.ins; ++k) {
+      Digit digit = layouts_[static_cast<size_t>(from_.in(op)[static_cast<size_t>(k)])][t];
+      if (!digit) continue;
+      auto reach = links_.follow(i, k, digit, mesh_[t].parts);
+      if (!reach || !reach->fold) continue;
+      bool all = true;
+      for (int j = 0; j < op.ins; ++j) {
+        Digit wanted = reach->slots[static_cast<size_t>(j)];
+        Val v = from_.in(op)[static_cast<size_t>(j)];
+        all &= !wanted || layouts_[static_cast<size_t>(v)][t] == wanted;
+      }
+      if (all) return reach;
+    }
+    return {};
+  }
+
+  /// Whether the digits of `reach` leave room for those of other axes.
+  bool has_room_in(int i, const Division& division, int t, const Reach& reach) const {
+    for (int slot = 0; slot < links_.slots(i); ++slot) {
+      Digit digit = reach.slots[static_cast<size_t>(slot)];
+      if (!digit) continue;
+      Layout layout = division.layout(mesh_, slot);
+      if (!has_room(mesh_, layout, type(links_.value(i, slot))->shape, t, digit)) return false;
+    }
+    return true;
+  }
+
+  Division divide(int i) {
+    Division division{std::vector<std::optional<Reach>>(static_cast<size_t>(mesh_.count()))};
+    uint32_t partial = passed_on(i);
+    bool is_sum = partial && op_at(i).ins > 1;
+    for (int t = 0; t < mesh_.count(); ++t) {
+      if (is_sum && partial >> t & 1) continue;
+      std::optional<Reach> reach = from_results(i, t);
+      if (!reach) reach = from_operands(i, t);
+      if (!reach) continue;
+      std::optional<Monoid> fold = division.fold();
+      bool agrees = !fold || !reach->fold || fold == reach->fold;
+      if (!agrees || !has_room_in(i, division, t, *reach)) {
+        refuse(i, format("'{}' divides what another axis divides", mesh_[t].name));
+        continue;
+      }
+      division.reaches[static_cast<size_t>(t)] = std::move(reach);
+      partial &= ~(1u << t);
+    }
+    division.kept = partial;
+    return division;
+  }
+
+  /// The partial axes that stay partial in the result: of an operand that only this op reads, if
+  /// the op is linear and its result is no larger.
+  uint32_t passed_on(int i) const {
+    const GraphOp& op = op_at(i);
+    bool is_sum = op.op == &ops::add || op.op == &ops::subtract;
+    if (op.op->family != Family::movement && op.op->family != Family::reduction && !is_sum)
+      return 0;
+    uint32_t partial = 0;
+    for (int k = 0; k < op.ins; ++k) {
+      Val v = from_.in(op)[static_cast<size_t>(k)];
+      const Form& form = first_form(v);
+      bool grows = type(v)->elements < 0 || type(v)->elements < type(op.out)->elements;
+      bool folds_alike = op.op->family != Family::reduction || op.op->monoid == form.monoid;
+      if (uses_[static_cast<size_t>(v)] != 1 || grows || !folds_alike) return 0;
+      if (is_sum && (form.monoid != Monoid::add || (k > 0 && form.layout.partial != partial)))
+        return 0;
+      partial = form.layout.partial;
+    }
+    return partial;
+  }
+
+  /// The types of a worker. `taken` more parts are taken of folded digits.
+  std::vector<TypeRef> local_types(int i, const Division& division, const Mesh& mesh) const {
+    std::vector<TypeRef> types;
+    uint32_t folded = division.folded();
+    Mesh taken = mesh;
+    for (int t = 0; t < mesh.count(); ++t)
+      if (folded >> t & 1) taken.axes[static_cast<size_t>(t)].size = mesh[t].parts;
+    for (int slot = 0; slot < links_.slots(i); ++slot)
+      types.push_back(local_type(taken, division.layout(mesh, slot), type(links_.value(i, slot))));
+    return types;
+  }
+
+  /// Whether the op on what a worker of the finest mesh holds gives what it is to hold.
+  bool fits(int i, const Division& division) {
+    const GraphOp& op = op_at(i);
+    std::vector<TypeRef> types = local_types(i, division, finest_), in = from_.in_types(op);
+    Types all(types), local_in = all.first(in.size()), local_out = all.subspan(in.size());
+    try {
+      if (op.op->body && !keeps_body(i, division)) return false;
+      const Attrs* attrs = local_attrs(op, in, from_.out_types(op), local_in, local_out);
+      return std::ranges::equal(infer_types(*op.op, attrs, local_in), local_out);
+    } catch (const Error&) {
+      return false;
+    }
+  }
+
+  /// Whether the composite on local operands is its body, divided.
+  bool keeps_body(int i, const Division& division) {
+    const GraphOp& op = op_at(i);
+    const Graph& body = links_.body(i);
+    std::vector<Layout> layouts(body.types.size(), Layout(mesh_));
+    for (int t = 0; t < mesh_.count(); ++t)
+      if (const auto& reach = division.reaches[static_cast<size_t>(t)])
+        for (size_t v = 0; v < layouts.size(); ++v) layouts[v][t] = reach->inside[v];
+    Links links(body);
+    Partitioned inside = partition(body, finest_, layouts, links, nullptr);
+    std::vector<TypeRef> types = local_types(i, division, finest_);
+    types.resize(static_cast<size_t>(op.ins));
+    return inside.transitions == 0 && same(inside.graph, body_graph(*op.op, op.attr_data(), types));
+  }
+
+  /// Folded axes and those passed on, with the number of parts that a worker holds of each.
+  struct Counter {
+    std::vector<int> axes;
+    std::vector<int64_t> counts, at;
+    bool next() {
+      for (size_t k = axes.size(); k-- > 0; at[k] = 0)
+        if (++at[k] < counts[k]) return true;
+      return false;
+    }
+  };
+  Counter parts_of(uint32_t axes) const {
+    Counter counter;
+    for (int t = 0; t < mesh_.count(); ++t) {
+      if (!(axes >> t & 1)) continue;
+      counter.axes.push_back(t), counter.at.push_back(0);
+      counter.counts.push_back(mesh_[t].parts_per_worker());
+    }
+    return counter;
+  }
+
+  /// Operand `slot` at one combination of parts.
+  Val operand_at(const Form& form, int slot, const Division& division, const Counter& parts) {
+    size_t place = 0;
+    for (size_t k = 0; k < parts.axes.size(); ++k)
+      if (division.kept >> parts.axes[k] & 1)
+        place = place * static_cast<size_t>(parts.counts[k]) + static_cast<size_t>(parts.at[k]);
+    Val v = form.parts[place];
+    std::vector<std::pair<Digit, size_t>> taken;
+    for (size_t k = 0; k < parts.axes.size(); ++k) {
+      const auto& reach = division.reaches[static_cast<size_t>(parts.axes[k])];
+      Digit digit = reach ? reach->slots[static_cast<size_t>(slot)] : Digit{};
+      if (digit) taken.push_back({digit, k});
+    }
+    // Inner digits first: then those in front of them are where they were.
+    std::ranges::sort(taken, std::greater(), [](auto& t) { return t.first.radix; });
+    for (auto& [digit, k] : taken) {
+      digit.radix = local_radix(mesh_, form.layout, parts.axes[k], digit);
+      v = local_.take_part(v, digit, parts.counts[k], parts.at[k]);
+    }
+    return v;
+  }
+
+  void emit(int i, const Division& division) {
+    const GraphOp& op = op_at(i);
+    std::vector<Form> operands, results;
+    for (int k = 0; k < op.ins; ++k) {
+      Layout layout = division.layout(mesh_, k);
+      layout.partial = division.kept;
+      operands.push_back(form(from_.in(op)[static_cast<size_t>(k)], layout));
+    }
+    Monoid monoid = division.fold().value_or(Monoid::add);
+    if (division.kept) monoid = operands[0].monoid;
+    for (int k = 0; k < op.outs; ++k) {
+      results.push_back({division.layout(mesh_, op.ins + k), monoid, {}});
+      results.back().layout.partial = division.folded() | division.kept;
+    }
+    std::vector<TypeRef> types = local_types(i, division, mesh_), in = from_.in_types(op);
+    Types all(types);
+    const Attrs* attrs =
+        local_attrs(op, in, from_.out_types(op), all.first(in.size()), all.subspan(in.size()));
+    folds_ += division.fold().has_value();
+    Counter parts = parts_of(division.folded() | division.kept);
+    do {
+      std::vector<Val> given;
+      for (int k = 0; k < op.ins; ++k)
+        given.push_back(operand_at(operands[static_cast<size_t>(k)], k, division, parts));
+      Val first = local_.add(*op.op, attrs, given);
+      for (int k = 0; k < op.outs; ++k) results[static_cast<size_t>(k)].parts.push_back(first + k);
+    } while (parts.next());
+    for (int k = 0; k < op.outs; ++k)
+      forms_[static_cast<size_t>(op.out + k)].push_back(std::move(results[static_cast<size_t>(k)]));
+  }
+
+  const Graph& from_;
+  const Mesh& mesh_;
+  const Mesh finest_;
+  const std::vector<Layout>& layouts_;
+  Links& links_;
+  Decisions* decisions_;
+  LocalGraph local_;
+  std::vector<std::vector<Form>> forms_;  // of every value; the first is the one it was made in
+  std::vector<int> uses_;
+  int folds_ = 0;
+};
+
+}  // namespace
+
+Partitioned partition(const Graph& graph, const Mesh& mesh, const std::vector<Layout>& layouts,
+                      Links& links, Decisions* decisions) {
+  return Partition(graph, mesh, layouts, links, decisions).run();
+}
+
+}  // namespace tn::sharding

@@ -1,0 +1,126 @@
+#include "sharding/propagate.h"
+
+#include <deque>
+
+#include "sharding/positions.h"
+
+namespace tn::sharding {
+
+namespace {
+
+class Propagation {
+ public:
+  Propagation(const Graph& graph, const Mesh& mesh, Links& links, Decisions* decisions)
+      : graph_(graph),
+        mesh_(mesh),
+        links_(links),
+        decisions_(decisions),
+        ops_at_(ops_at_values(graph)),
+        reached_(graph.ops.size() * static_cast<size_t>(mesh.count())),
+        layouts_(graph.types.size(), Layout(mesh)) {}
+
+  std::vector<Layout> run(std::span<const Constraint> constraints) {
+    for (Priority priority : {Priority::data, Priority::parameter, Priority::stored}) {
+      for (const Constraint& c : constraints) {
+        if (c.priority != priority) continue;
+        for (int t = 0; t < mesh_.count(); ++t)
+          if (c.layout[t]) give(c.value, t, c.layout[t], priority, -1);
+      }
+      for (; !waiting_.empty(); waiting_.pop_front()) spread(waiting_.front(), priority);
+    }
+    return std::move(layouts_);
+  }
+
+ private:
+  struct Waiting {
+    Val value;
+    int axis;
+  };
+
+  TypeRef type(Val v) const { return graph_.types[static_cast<size_t>(v)]; }
+  Layout& layout(Val v) { return layouts_[static_cast<size_t>(v)]; }
+
+  void decide(bool made, Val v, const Layout& layout, std::string reason, int op) {
+    if (!decisions_) return;
+    Loc loc = op < 0 ? Loc{} : graph_.ops[static_cast<size_t>(op)].loc;
+    std::string what = format("{} {}", *type(v), to_text(mesh_, layout, type(v)->rank()));
+    decisions_->push_back({"shard", made, std::move(what), std::move(reason), loc});
+  }
+
+  std::string reason_for(int axis, int op) const {
+    if (op < 0) return format("'{}' is given", mesh_[axis].name);
+    return format("'{}' through {}", mesh_[axis].name,
+                  graph_.ops[static_cast<size_t>(op)].op->name);
+  }
+
+  /// Divides `v`, if it has no place for this axis yet and there is room.
+  void give(Val v, int axis, Digit digit, Priority priority, int op) {
+    Layout& now = layout(v);
+    if (now[axis] == digit) return;
+    if (now[axis] || !has_room(mesh_, now, type(v)->shape, axis, digit)) {
+      Layout wanted(mesh_);
+      wanted[axis] = digit;
+      std::string_view why = now[axis] ? "the axis divides it elsewhere" : "there is no room";
+      decide(false, v, wanted, format("{}: {}", reason_for(axis, op), why), op);
+      return;
+    }
+    now[axis] = digit;
+    if (priority == Priority::stored) now.stored |= 1u << axis;
+    decide(true, v, now, reason_for(axis, op), op);
+    waiting_.push_back({v, axis});
+  }
+
+  void spread(Waiting from, Priority priority) {
+    for (int op : ops_at_[static_cast<size_t>(from.value)])
+      for (int slot = 0; slot < links_.slots(op); ++slot)
+        if (links_.value(op, slot) == from.value) spread_through(op, slot, from, priority);
+  }
+
+  void spread_through(int op, int slot, Waiting from, Priority priority) {
+    const GraphOp& one = graph_.ops[static_cast<size_t>(op)];
+    if (priority == Priority::stored && !one.op->is_elementwise()) return;
+    Digit digit = layout(from.value)[from.axis];
+    std::optional<Reach> reach = links_.follow(op, slot, digit, mesh_[from.axis].parts);
+    if (!reach) {
+      if (decisions_ && !has_positions(*one.op)) {
+        Layout wanted(mesh_);
+        wanted[from.axis] = digit;
+        std::string why = format("{} is not divided there", one.op->name);
+        decide(false, from.value, wanted, std::move(why), op);
+      }
+      return;
+    }
+    auto& before = reached_[static_cast<size_t>(op * mesh_.count() + from.axis)];
+    if (before && *before != *reach) {
+      decide(false, from.value, layout(from.value),
+             format("{} is divided along '{}' elsewhere", one.op->name, mesh_[from.axis].name), op);
+      return;
+    }
+    if (priority != Priority::stored) before = *reach;
+    for (int k = 0; k < links_.slots(op); ++k) {
+      Digit there = reach->slots[static_cast<size_t>(k)];
+      Val v = links_.value(op, k);
+      bool fits = priority != Priority::stored || type(v)->shape == type(from.value)->shape;
+      if (there && fits) give(v, from.axis, there, priority, op);
+    }
+  }
+
+  const Graph& graph_;
+  const Mesh& mesh_;
+  Links& links_;
+  Decisions* decisions_;
+  std::vector<std::vector<int>> ops_at_;
+  std::vector<std::optional<Reach>> reached_;  // by op and mesh axis
+  std::vector<Layout> layouts_;
+  std::deque<Waiting> waiting_;
+};
+
+}  // namespace
+
+std::vector<Layout> propagate(const Graph& graph, const Mesh& mesh,
+                              std::span<const Constraint> constraints, Links& links,
+                              Decisions* decisions) {
+  return Propagation(graph, mesh, links, decisions).run(constraints);
+}
+
+}  // namespace tn::sharding

@@ -1,0 +1,24 @@
+#pragma once
+// Propagation: from the layouts that a user gave for some values to layouts for all.
+#include "ir/decision.h"
+#include "sharding/links.h"
+
+namespace tn::sharding {
+
+/// Whose constraints come first. Stored layouts spread through elementwise ops of one shape only.
+enum class Priority : uint8_t { data, parameter, stored };
+
+/// A layout that a user gave.
+struct Constraint {
+  Val value;
+  Layout layout;
+  Priority priority = Priority::data;
+};
+
+/// A layout for every value, without partial ones. A mesh axis is given to a tensor once, and to
+/// an op once: what comes first stays. Depends on the parts of the mesh, not on its sizes.
+std::vector<Layout> propagate(const Graph& graph, const Mesh& mesh,
+                              std::span<const Constraint> constraints, Links& links,
+                              Decisions* decisions);
+
+}  // namespace tn::sharding

@@ -1,0 +1,171 @@
+// The collectives of a transformer's training step under the usual layouts.
+#include <doctest/doctest.h>
+
+#include "fuzz_check.h"
+#include "ir/rewrite.h"
+#include "ir/trace.h"
+#include "run_workers.h"
+#include "tenon/flat.h"
+#include "tenon/tenon.h"
+
+using namespace tn;
+using sharding::Constraint;
+using sharding::Priority;
+
+namespace {
+
+constexpr int kPerLayer = 6;
+constexpr std::string_view kNames[kPerLayer] = {"norm1", "qkv", "out", "norm2", "up", "down"};
+
+/// A GPT with tied embeddings and without biases, and a step of Adam.
+struct Gpt {
+  int64_t layers, width, heads, vocabulary, rows, length;
+
+  std::vector<std::string> names() const {
+    std::vector<std::string> list{"embedding"};
+    for (int64_t i = 0; i < layers; ++i)
+      for (std::string_view name : kNames) list.push_back(format("{}.{}", i, name));
+    return list;
+  }
+  std::vector<Shape> shapes() const {
+    std::vector<Shape> list{{vocabulary, width}};
+    for (int64_t i = 0; i < layers; ++i)
+      list.insert(list.end(), {{width},
+                               {3 * width, width},
+                               {width, width},
+                               {width},
+                               {4 * width, width},
+                               {width, 4 * width}});
+    return list;
+  }
+
+  Tensor attended(const Tensor& x, const Tensor& qkv) const {
+    Tensor all = matmul(x, permute_dims(qkv));
+    Tensors parts;
+    for (int64_t i = 0; i < 3; ++i) {
+      Tensor part = slice(all, {i * width}, {(i + 1) * width}, {}, Axes(2));
+      part = reshape(part, {rows, length, heads, width / heads});
+      parts.push_back(permute_dims(part, Perm{0, 2, 1, 3}));
+    }
+    Tensor y = scaled_dot_product_attention(parts[0], parts[1], parts[2], nullptr, {}, true);
+    return reshape(permute_dims(y, Perm{0, 2, 1, 3}), {rows, length, width});
+  }
+
+  Tensor loss(const Tensors& p, const Tensor& tokens, const Tensor& targets) const {
+    Tensor x = take(p[0], tokens, Axis(0));
+    for (size_t i = 0; i < static_cast<size_t>(layers); ++i) {
+      const Tensor* w = &p[1 + kPerLayer * i];
+      x = x + matmul(attended(rms_norm(x, w[0]), w[1]), permute_dims(w[2]));
+      x = x + matmul(gelu(matmul(rms_norm(x, w[3]), permute_dims(w[4]))), permute_dims(w[5]));
+    }
+    Tensor logits = matmul(x, permute_dims(p[0]));
+    return cross_entropy(reshape(logits, {rows * length, vocabulary}),
+                         reshape(targets, {rows * length}));
+  }
+
+  /// From parameters, both moments, tokens and targets to the loss and the new state.
+  Graph step() const {
+    Trace trace("compile", Trace::Values::unknown);
+    Tensors in;
+    for (int k = 0; k < 3; ++k)
+      for (const Shape& shape : shapes()) in.push_back(make_param(intern(DType::f32, shape)));
+    for (int k = 0; k < 2; ++k) in.push_back(make_param(intern(DType::i64, {rows, length})));
+    size_t count = shapes().size();
+    std::vector<int> numbers(count);
+    std::iota(numbers.begin(), numbers.end(), 0);
+    Tensors parameters(in.begin(), in.begin() + static_cast<ptrdiff_t>(count));
+    auto f = [&](const Tensors& p) { return Tensors{loss(p, in[3 * count], in[3 * count + 1])}; };
+    flat::Derivatives made = flat::value_and_grad(f, numbers)(parameters);
+    Tensors out{made.values[0]}, moments, squares;
+    for (size_t i = 0; i < count; ++i) {
+      const Tensor& g = made.derivatives[i];
+      Tensor m = 0.9 * in[count + i] + 0.1 * g, v = 0.99 * in[2 * count + i] + 0.01 * g * g;
+      out.push_back(in[i] - 0.001 * m / (sqrt(v) + 1e-8));
+      moments.push_back(m), squares.push_back(v);
+    }
+    out.insert(out.end(), moments.begin(), moments.end());
+    out.insert(out.end(), squares.begin(), squares.end());
+    trace.end();
+    return expand_composites(capture(in, out).graph);
+  }
+
+  Val tokens() const { return static_cast<Val>(3 * shapes().size()); }
+};
+
+/// Inputs 0, …: parameters, moments, moments.
+void constrain(const Gpt& gpt, const Graph& graph, const Mesh& mesh, std::string_view name,
+               std::string_view layout, Priority priority, std::vector<Constraint>& out) {
+  auto names = gpt.names();
+  for (size_t i = 0; i < names.size(); ++i)
+    if (names[i].ends_with(name))
+      out.push_back({static_cast<Val>(i), parse_layout(layout, mesh, *graph.types[i]), priority});
+}
+
+std::vector<Constraint> divide_data(const Gpt& gpt, const Graph& graph, const Mesh& mesh) {
+  std::vector<Constraint> list;
+  for (Val v : {gpt.tokens(), gpt.tokens() + 1})
+    list.push_back({v, parse_layout("@[data,-]", mesh, *graph.types[static_cast<size_t>(v)])});
+  return list;
+}
+
+std::string counts(const Graph& graph) {
+  std::string text;
+  for (std::string_view name : {"all_sum", "all_gather", "reduce_scatter", "all_to_all"})
+    if (int n = count_ops(graph, name))
+      text += format("{}{} {}", text.empty() ? "" : ", ", n, name);
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("collectives of a training step") {
+  Gpt gpt{2, 16, 4, 24, 8, 4};
+  int parameters = static_cast<int>(gpt.names().size());
+  Graph graph = gpt.step();
+  Mesh mesh = parse_mesh("data=4, model=2");
+  std::vector<Constraint> data = divide_data(gpt, graph, mesh), stored = data, tensor = data;
+  for (const std::string& name : gpt.names()) {
+    bool is_gain = name.ends_with("norm1") || name.ends_with("norm2");
+    bool has_columns = name.ends_with("qkv") || name.ends_with("up");
+    std::string_view layout = is_gain ? "@[data]" : has_columns ? "@[-,data]" : "@[data,-]";
+    constrain(gpt, graph, mesh, name, layout, Priority::stored, stored);
+  }
+  for (std::string_view name : {"out", "down"})
+    constrain(gpt, graph, mesh, name, "@[-,model]", Priority::parameter, tensor);
+  std::vector<Constraint> both = tensor;
+  both.insert(both.end(), stored.begin(), stored.end());
+  auto counted = [&](const std::vector<Constraint>& constraints) {
+    return counts(sharding::shard(graph, mesh, constraints).local.graph);
+  };
+  // One sum for every gradient and one for the loss.
+  CHECK(counted(data) == format("{} all_sum", parameters + 1));
+  // Parameters are gathered once, gradients scattered.
+  CHECK(counted(stored) ==
+        format("1 all_sum, {} all_gather, {} reduce_scatter", parameters, parameters));
+  // Two sums of activations a layer, forwards and backwards.
+  CHECK(counted(tensor) == format("{} all_sum", parameters + 1 + 4 * gpt.layers));
+  CHECK(counted(both) == format("{} all_sum, {} all_gather, {} reduce_scatter", 1 + 4 * gpt.layers,
+                                parameters, parameters));
+}
+
+TEST_CASE("a training step on any number of workers gives the same bits") {
+  Gpt gpt{1, 8, 2, 12, 8, 4};
+  Graph graph = gpt.step();
+  Tensors in = random_inputs(graph, 3), expected;
+  for (Val v : {gpt.tokens(), gpt.tokens() + 1})
+    in[static_cast<size_t>(v)] = abs(in[static_cast<size_t>(v)]);
+  for (size_t i = 2 * gpt.names().size(); i < 3 * gpt.names().size(); ++i) in[i] = abs(in[i]);
+  for (std::string_view text :
+       {"data=1:8, model=1:2", "data=2:8, model=1:2", "data=4:8, model=2", "data=8, model=2"}) {
+    Mesh mesh = parse_mesh(text);
+    std::vector<Constraint> constraints = divide_data(gpt, graph, mesh);
+    constrain(gpt, graph, mesh, "down", "@[-,model]", Priority::parameter, constraints);
+    constrain(gpt, graph, mesh, "out", "@[-,model]", Priority::parameter, constraints);
+    constrain(gpt, graph, mesh, "up", "@[-,data]", Priority::stored, constraints);
+    Tensors made = run_partitioned(sharding::shard(graph, mesh, constraints).local, mesh, in);
+    if (expected.empty()) expected = made;
+    CHECK_MESSAGE(first_difference(expected, made).empty(), text);
+  }
+  Tensor loss = values_eagerly(graph, in)[0];
+  CHECK(expected[0].item<float>() == doctest::Approx(loss.item<float>()));
+}
