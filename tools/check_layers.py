@@ -12,6 +12,7 @@ MAY_SEE = {  # folder of src/: what it may include, besides itself and the publi
     "base": "",
     "runtime": "base",
     "storage": "base runtime",
+    "workers": "base runtime",
     "ir": "base runtime",
     "loop": "base runtime ir",
     "plan": "base runtime ir loop",
@@ -25,11 +26,11 @@ MAY_SEE = {  # folder of src/: what it may include, besides itself and the publi
     "c_api": "base runtime ir loop plan ops backend compiler executable",
     "observe": BELOW_COMPILER + " compiler executable",
     "eval": BELOW_EVAL,
-    "functions": BELOW_EVAL + " eval",
+    "functions": BELOW_EVAL + " eval workers",
     "files": "base runtime storage ir eval",
     "nn": "base ir ops transforms",
     "model": BELOW_EVAL + " eval functions nn",
-    "cli": BELOW_EVAL + " eval functions files nn model",
+    "cli": BELOW_EVAL + " eval functions files nn model workers",
 }
 BINDINGS = MAY_SEE["cli"] + " cli"
 

@@ -9,6 +9,7 @@
 #include "core.h"
 #include "ir/named_calls.h"
 #include "ir/opdef.h"
+#include "tenon/distributed.h"
 #include "tenon/error.h"
 
 namespace tn::python {
@@ -18,7 +19,7 @@ PyObject* out_of_range;
 namespace {
 
 PyObject *error, *invalid_value, *invalid_type, *invalid_index, *out_of_memory, *unsupported,
-    *internal_error;
+    *internal_error, *worker_failed;
 
 PyObject* make_error(nb::module_& m, const char* name, const char* doc, PyObject* builtin) {
   nb::object bases = error ? nb::object(nb::make_tuple(nb::borrow(error), nb::borrow(builtin)))
@@ -90,6 +91,8 @@ void bind_errors(nb::module_& m) {
   unsupported = make_error(m, "Unsupported", "Valid, but not implemented; the text says what is.",
                            PyExc_NotImplementedError);
   internal_error = make_error(m, "InternalError", "A defect of the library.", PyExc_RuntimeError);
+  worker_failed = make_error(m, "WorkerFailed", "Another worker of the program ended, hangs or errs.",
+                             PyExc_RuntimeError);
   m.def(
       "_fail",
       [](const std::string& fault, const std::string& text, const std::string& hint) {
@@ -127,6 +130,8 @@ void raise_current() noexcept {
     set_error(unsupported, as_called(e));
   } catch (const InternalError& e) {
     set_error(internal_error, e.what());
+  } catch (const WorkerFailed& e) {
+    set_error(worker_failed, e.what());
   } catch (const std::bad_alloc&) {
     set_error(out_of_memory, "out of memory");
   } catch (const std::bad_cast&) {  // nanobind's, of a part of an argument

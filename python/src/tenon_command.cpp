@@ -42,7 +42,9 @@ void bind_command_line(nb::module_& m) {
         auto compile_python = [&](const CompileRequest& r) {
           compile(r.source, described(r.inputs), r.values, r.level, r.output, r.targets, r.debug);
         };
-        return run_command_line(std::move(args), {.compile_python = compile_python});
+        auto python = nb::cast<std::string>(nb::module_::import_("sys").attr("executable"));
+        return run_command_line(std::move(args),
+                                {.compile_python = compile_python, .python = python});
       },
       nb::arg("args"), nb::arg("compile"), "Runs a command of `tenon`; returns its exit code.");
   m.def("_stray_variables", stray_variables);

@@ -42,6 +42,7 @@ TYPE_CHECKING = False  # they take it for typing's; importing typing takes longe
 if TYPE_CHECKING:
     from . import amp as amp
     from . import data as data
+    from . import distributed as distributed
     from . import fft as fft
     from . import linalg as linalg
     from . import memory as memory
@@ -323,7 +324,7 @@ if TYPE_CHECKING:
     )
 
 _PARTS = (  # that users import by name
-    "amp data fft linalg memory model nn optim random signal testing tree".split()
+    "amp data distributed fft linalg memory model nn optim random signal testing tree".split()
 )
 _HOMES = {  # modules, and the names that are taken from them
     "array_api": "__array_api_version__ __array_namespace_info__ broadcast_shapes can_cast e finfo"

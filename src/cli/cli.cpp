@@ -1,6 +1,7 @@
 #include "cli/cli.h"
 
 #include <cstdio>
+#include <cstdlib>
 #include <new>
 
 #include "base/text.h"
@@ -42,12 +43,19 @@ constexpr const char* kFooter =
 
 }  // namespace
 
+std::string python_of(const Host& host) {
+  const char* wanted = std::getenv("TENON_PYTHON");
+  if (!host.python.empty()) return host.python;
+  return wanted && *wanted ? wanted : "python3";
+}
+
 int run_command_line(std::vector<std::string> args, const Host& host) {
   CLI::App app{"Tenon: a tensor compiler library", "tenon"};
   app.set_version_flag("--version", "tenon " TENON_VERSION);
   app.require_subcommand(1);
   app.footer(kFooter);
   add_compile(app, host, args);
+  add_launch(app, host);
   for (auto add : {add_run, add_inspect, add_bench, add_export, add_show, add_opt, add_cache,
                    add_env, add_doctor})
     add(app);

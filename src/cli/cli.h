@@ -37,7 +37,10 @@ struct Host {
   /// Compiles a function in Python and saves it. Without it, that is left to another process.
   std::function<void(const CompileRequest& request)> compile_python = {};
   std::vector<void (*)(CLI::App& app)> more_commands = {};
+  std::string python = {};  // the interpreter that runs programs; "": see python_of
 };
+/// The host's, else what TENON_PYTHON names, else the first in the path.
+std::string python_of(const Host& host);
 
 /// Runs a command; `args` without the name of the program. Returns the exit code. Throws what the
 /// host throws.

@@ -15,6 +15,7 @@ void add_env(CLI::App& app);
 void add_export(CLI::App& app);
 void add_gen(CLI::App& app);
 void add_inspect(CLI::App& app);
+void add_launch(CLI::App& app, const Host& host);
 void add_opt(CLI::App& app);
 void add_run(CLI::App& app);
 void add_show(CLI::App& app);

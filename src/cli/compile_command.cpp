@@ -34,8 +34,7 @@ main())";
 
 /// Becomes a Python that runs the same command. Only failure returns.
 [[noreturn]] void become_python(const std::vector<std::string>& args) {
-  const char* wanted = std::getenv("TENON_PYTHON");
-  std::string python = wanted && *wanted ? wanted : "python3";
+  std::string python = python_of({});
   std::vector<std::string> words = {python, "-c", kPythonCode};
   words.insert(words.end(), args.begin(), args.end());
   std::vector<char*> pointers;

@@ -26,6 +26,7 @@ constexpr std::array kVariables = {
     Variable{"TENON_CONFIG", "a YAML file that configures signals (tn.signal)"},
     Variable{"TENON_CPU_LEVEL", "v2, v3 or v4: no newer instructions are used (the best)"},
     Variable{"TENON_DEBUG", "1: reports why there is no disk cache"},
+    Variable{"TENON_COLLECTIVE_TIMEOUT", "seconds without progress that end all workers (300)"},
     Variable{"TENON_DEBUG_COMPILE", "1: logs what is compiled, when and why"},
     Variable{"TENON_DEBUG_INDICES", "1: compiled functions check indices, and are interpreted"},
     Variable{"TENON_DEBUG_NANS", "1: a NaN among computed values is an error; inf: infinities too"},
@@ -37,8 +38,11 @@ constexpr std::array kVariables = {
     Variable{"TENON_INSTRUCTION_LOG", "a file: logs every op that runs and every compilation"},
     Variable{"TENON_INSTRUCTION_LOG_MB", "the size at which the log is moved to FILE.1 (64)"},
     Variable{"TENON_NUM_THREADS", "the number of threads (the cores)"},
-    Variable{"TENON_PYTHON", "the Python that `tenon compile` uses (python3)"},
+    Variable{"TENON_PYTHON", "the Python of `tenon compile` and `tenon launch` (python3)"},
+    Variable{"TENON_RANK", "the number of this worker; set by `tenon launch`"},
+    Variable{"TENON_SIZE", "the number of workers; set by `tenon launch`"},
     Variable{"TENON_TRACE", "5:FOLDER: set by python -m tenon.trace for the program it runs"},
+    Variable{"TENON_WORLD_MEMORY", "the memory that workers share; set by `tenon launch`"},
     Variable{"TENON_WATCH", "1: tenon.top and tenon.trace may attach to the process"},
 };
 

@@ -54,17 +54,6 @@ TypeList infer_exchange(const ExchangeAttrs& a, Types in) {
   return infer_divided("all_to_all", {a.mesh_axis, a.workers, a.to_axis, a.to_radix}, x);
 }
 
-/// One worker has all there is. More need a transport, which no device has yet.
-void lower_alone(std::string_view op, std::string_view mesh_axis, int64_t workers,
-                 loop::Lowering& l) {
-  if (workers > 1)
-    unsupported({"a mesh of one worker computes the same"},
-                "{}: {} workers along '{}' are not connected: there is no transport", op, workers,
-                mesh_axis);
-  loop::Coords at = l.loops(l.out[0]->shape);
-  l.store(0, at, l.load(0, at));
-}
-
 Type infer_same(std::string_view op, int64_t workers, Types in) {
   check_workers(op, workers);
   return *in[0];
@@ -82,8 +71,6 @@ constinit const OpDef all_sum = Op<GroupAttrs>{
     .infer = [](const GroupAttrs& a, Types in) -> TypeList {
       return infer_same("all_sum", a.workers, in);
     },
-    .lower = [](const GroupAttrs& a,
-                loop::Lowering& l) { lower_alone("all_sum", a.mesh_axis, a.workers, l); },
     .linear = Linear::each,
     .adjoint = [](const GroupAttrs& a, T ct, const Tensors&, int) { return emit(vary, {ct}, a); },
     .batch = Batch::aligned,
@@ -122,8 +109,6 @@ constinit const OpDef all_fold = Op<AllFoldAttrs>{
     .infer = [](const AllFoldAttrs& a, Types in) -> TypeList {
       return infer_same("all_fold", a.workers, in);
     },
-    .lower = [](const AllFoldAttrs& a,
-                loop::Lowering& l) { lower_alone("all_fold", a.mesh_axis, a.workers, l); },
     .gradient = Gradient::none,
     .batch = Batch::aligned,
     .samples = {{"f32[2,3]", "mesh_axis=\"data\", workers=1, mode=max"}},
@@ -139,8 +124,6 @@ constinit const OpDef all_gather = Op<DigitAttrs>{
     .infer = [](const DigitAttrs& a, Types in) -> TypeList {
       return infer_gathered("all_gather", a, *in[0]);
     },
-    .lower = [](const DigitAttrs& a,
-                loop::Lowering& l) { lower_alone("all_gather", a.mesh_axis, a.workers, l); },
     .linear = Linear::each,
     .adjoint = [](const DigitAttrs& a, T ct, const Tensors&,
                   int) { return emit(reduce_scatter, {ct}, a); },
@@ -158,8 +141,6 @@ constinit const OpDef reduce_scatter = Op<DigitAttrs>{
     .infer = [](const DigitAttrs& a, Types in) -> TypeList {
       return infer_divided("reduce_scatter", a, *in[0]);
     },
-    .lower = [](const DigitAttrs& a,
-                loop::Lowering& l) { lower_alone("reduce_scatter", a.mesh_axis, a.workers, l); },
     .linear = Linear::each,
     .adjoint = [](const DigitAttrs& a, T ct, const Tensors&,
                   int) { return emit(all_gather, {ct}, a); },
@@ -175,8 +156,6 @@ constinit const OpDef all_to_all = Op<ExchangeAttrs>{
     .args = {"x"},
     .surface = false,
     .infer = rule<infer_exchange>,
-    .lower = [](const ExchangeAttrs& a,
-                loop::Lowering& l) { lower_alone("all_to_all", a.mesh_axis, a.workers, l); },
     .linear = Linear::each,
     .adjoint =
         [](const ExchangeAttrs& a, T ct, const Tensors&, int) {
@@ -185,6 +164,18 @@ constinit const OpDef all_to_all = Op<ExchangeAttrs>{
         },
     .batch = Batch::aligned,
     .samples = {{"f32[2,3]", "mesh_axis=\"data\", workers=1, axis=0, to_axis=1"}},
+};
+
+constinit const OpDef all_broadcast = Op<RootAttrs>{
+    .name = "all_broadcast",
+    .doc = "The `x` of one worker, on all workers along an axis of the mesh.",
+    .args = {"x"},
+    .surface = false,
+    .infer = [](const RootAttrs& a,
+                Types in) -> TypeList { return infer_same("all_broadcast", a.workers, in); },
+    .gradient = Gradient::none,
+    .batch = Batch::aligned,
+    .samples = {{"f32[2,3]", "mesh_axis=\"data\", workers=1, root=0"}},
 };
 
 constinit const OpDef slice_of_worker = Op<DigitAttrs>{
@@ -197,8 +188,6 @@ constinit const OpDef slice_of_worker = Op<DigitAttrs>{
     .infer = [](const DigitAttrs& a, Types in) -> TypeList {
       return infer_divided("slice_of_worker", a, *in[0]);
     },
-    .lower = [](const DigitAttrs& a,
-                loop::Lowering& l) { lower_alone("slice_of_worker", a.mesh_axis, a.workers, l); },
     .linear = Linear::each,
     .adjoint = [](const DigitAttrs& a, T ct, const Tensors&,
                   int) { return emit(all_gather, {ct}, a); },

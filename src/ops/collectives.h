@@ -27,6 +27,16 @@ struct AllFoldAttrs {
   }
 };
 
+/// One of the workers along an axis of a mesh.
+struct RootAttrs {
+  std::string_view mesh_axis;
+  int64_t workers = 1, root = 0;
+  static constexpr void fields(auto& a, auto&& f) {
+    f("mesh_axis", a.mesh_axis, required), f("workers", a.workers, required);
+    f("root", a.root, required);
+  }
+};
+
 /// The digit of extent `workers` that the coordinate of a worker selects: `axis` of the whole
 /// tensor counts as [radix, workers, rest].
 struct DigitAttrs {

@@ -12,6 +12,7 @@ constexpr const OpDef* kGraphOps[] = {
     &ops::add,
     &ops::after,
     &ops::all,
+    &ops::all_broadcast,
     &ops::all_fold,
     &ops::all_gather,
     &ops::all_sum,

@@ -14,6 +14,7 @@ extern const OpDef add;
 extern const OpDef addmm;
 extern const OpDef after;
 extern const OpDef all;
+extern const OpDef all_broadcast;
 extern const OpDef all_fold;
 extern const OpDef all_gather;
 extern const OpDef all_sum;

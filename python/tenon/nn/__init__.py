@@ -131,6 +131,7 @@ from ..optim.lbfgs import LBFGS  # isort: skip
 from ..optim.multi import MultiOptimizer  # isort: skip
 from ..optim.optimizer import Optimizer  # isort: skip
 from ..optim.optimizers import *  # isort: skip  # noqa: F403
+from ..distributed import average_gradients
 from ..optim import clipping as utils  # isort: skip (PyTorch's nn.utils.clip_grad_norm_)
 from ..optim import optimizers as _optimizers  # isort: skip
 
@@ -220,6 +221,7 @@ __all__ = [
     "ZeroPad3d",
     "celu",
     "checkpoint",
+    "average_gradients",
     "clip_grad_norm",
     "clip_grad_norm_",
     "clip_grad_value",

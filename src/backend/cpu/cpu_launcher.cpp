@@ -19,6 +19,7 @@
 #include "runtime/memory_blocks.h"
 #include "runtime/memory_use.h"
 #include "runtime/own_thread.h"
+#include "tenon/distributed.h"
 
 namespace tn {
 namespace {
@@ -225,6 +226,9 @@ void throw_with_place(const Step& step) {
     }
   } catch (const UserError& error) {
     throw RecordedError(error.fault(), error.what());
+  } catch (const WorkerFailed& error) {
+    std::string at = to_text(step.loc);
+    throw WorkerFailed(at.empty() ? error.what() : format("{}\n  at {}", error.what(), at));
   }
 }
 

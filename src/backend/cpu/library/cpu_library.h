@@ -9,6 +9,7 @@ namespace tn::cpu {
 using LibraryTable = std::span<const LibraryKernel>;
 
 LibraryTable attention_kernels();
+LibraryTable collective_kernels();
 LibraryTable convolution_kernels();
 LibraryTable factor_kernels();
 LibraryTable fourier_kernels();

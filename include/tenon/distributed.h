@@ -1,0 +1,62 @@
+#pragma once
+// Programs of several workers. `tenon launch -n 4 program` starts four processes of a program; each
+// computes its share and exchanges tensors with the others. With one worker all of this is free.
+#include <source_location>
+#include <string>
+
+#include "tenon/error.h"
+#include "tenon/tensor.h"
+
+namespace tn {
+
+/// Another worker of the program ended, hangs, or does something different. The text names it.
+class WorkerFailed : public Error {
+ public:
+  using Error::Error;
+};
+
+namespace distributed {
+
+/// Workers that exchange tensors. All workers of a group must make the same calls in the same
+/// order.
+class Group {
+ public:
+  int rank() const { return rank_; }  // of this worker, from 0
+  int size() const { return size_; }  // the number of workers
+  /// Workers that give the same `color` form a new group, in the order of `key`, then of their
+  /// ranks. Every worker of this group must call it.
+  Group split(int color, int key = 0) const;
+  /// Returns when every worker of the group has called it.
+  void barrier() const;
+  const std::string& name() const { return name_; }
+
+ private:
+  friend Group init();
+  explicit Group(std::string name);
+
+  std::string name_;
+  int rank_, size_;
+};
+
+using Place = std::source_location;  // of the call, for errors
+
+/// The group of all workers. Without a launcher there is one.
+Group init();
+
+/// The sum of the `x` of all workers, on all of them. Terms are added in a fixed order, so every
+/// worker gets the same bits in every run.
+Tensor all_sum(const Tensor& x, const Group& group = init(), Place place = Place::current());
+Tensor all_max(const Tensor& x, const Group& group = init(), Place place = Place::current());
+Tensor all_min(const Tensor& x, const Group& group = init(), Place place = Place::current());
+/// The `x` of all workers, joined along axis 0 in the order of ranks.
+Tensor all_gather(const Tensor& x, const Group& group = init(), Place place = Place::current());
+/// The sum of the `x` of all workers, of which each gets an equal part along axis 0.
+Tensor sum_scatter(const Tensor& x, const Group& group = init(), Place place = Place::current());
+/// Part r of `x` along axis 0 goes to worker r; the result joins the parts that arrive.
+Tensor all_to_all(const Tensor& x, const Group& group = init(), Place place = Place::current());
+/// The `x` of worker `root`, on all workers.
+Tensor broadcast(const Tensor& x, int root = 0, const Group& group = init(),
+                 Place place = Place::current());
+
+}  // namespace distributed
+}  // namespace tn

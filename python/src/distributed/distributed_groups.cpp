@@ -1,0 +1,64 @@
+// Groups of workers and their collectives.
+#include <nanobind/stl/string.h>
+
+#include "core.h"
+#include "tenon/distributed.h"
+
+namespace tn::python {
+namespace {
+
+using distributed::Group;
+
+using Collective = Tensor (*)(const Tensor& x, const Group& group, distributed::Place place);
+
+/// Records a collective of a tensor; other values are converted by the caller.
+template <Collective F>
+nb::object collective(nb::handle x, const Group& group) {
+  UserCall call;
+  return wrapped(F(self_tensor(x.ptr()), group, {}));
+}
+
+nb::object broadcast(nb::handle x, int root, const Group& group) {
+  UserCall call;
+  return wrapped(distributed::broadcast(self_tensor(x.ptr()), root, group));
+}
+
+void barrier(const Group& group) {
+  UserCall call;
+  nb::gil_scoped_release free;
+  group.barrier();
+}
+
+}  // namespace
+
+void bind_distributed(nb::module_& m) {
+  nb::class_<Group>(m, "_WorkerGroup", "Workers that exchange tensors.")
+      .def("rank", &Group::rank, "The number of this worker, from 0.")
+      .def("size", &Group::size, "The number of workers.")
+      .def(
+          "split",
+          [](const Group& group, int color, int key) {
+            UserCall call;
+            nb::gil_scoped_release free;
+            return group.split(color, key);
+          },
+          nb::arg("color"), nb::arg("key") = 0,
+          "Workers that give the same `color` form a group, in the order of `key`.")
+      .def("__repr__", [](const Group& g) {
+        return format("<workers '{}': rank {} of {}>", g.name(), g.rank(), g.size());
+      });
+  m.def("_init_workers", [] {
+    UserCall call;
+    return distributed::init();
+  });
+  m.def("_barrier", barrier, nb::arg("group"));
+  m.def("_all_sum", collective<distributed::all_sum>, nb::arg("x"), nb::arg("group"));
+  m.def("_all_max", collective<distributed::all_max>, nb::arg("x"), nb::arg("group"));
+  m.def("_all_min", collective<distributed::all_min>, nb::arg("x"), nb::arg("group"));
+  m.def("_all_gather", collective<distributed::all_gather>, nb::arg("x"), nb::arg("group"));
+  m.def("_sum_scatter", collective<distributed::sum_scatter>, nb::arg("x"), nb::arg("group"));
+  m.def("_all_to_all", collective<distributed::all_to_all>, nb::arg("x"), nb::arg("group"));
+  m.def("_broadcast", broadcast, nb::arg("x"), nb::arg("root"), nb::arg("group"));
+}
+
+}  // namespace tn::python

@@ -1,0 +1,150 @@
+// Collectives: the transport of the group moves and folds the data; here it is brought into the
+// order that the transport knows, one piece per worker.
+#include <cstring>
+#include <vector>
+
+#include "backend/cpu/library/cpu_library.h"
+#include "base/error.h"
+#include "ops/collectives.h"
+#include "ops/op_decls.h"
+#include "ops/runtime_types.h"
+#include "runtime/transport.h"
+
+namespace tn::cpu {
+namespace {
+
+using namespace ops;
+using workers::Collective;
+using workers::CollectiveCall;
+using workers::Fold;
+using workers::Transport;
+
+Transport& group_of(std::string_view name, int64_t size) {
+  if (!workers::group_named)
+    unsupported({"run it with the whole library"}, "this library runs programs of one worker only");
+  Transport& group = workers::group_named(name);
+  if (group.size() != size)
+    fail("workers: group '{}' has {} workers, not {}", name, group.size(), size);
+  return group;
+}
+
+/// A worker that is alone has all there is.
+void run(std::string_view group, int64_t size, const CollectiveCall& call) {
+  if (size > 1) return group_of(group, size).run(call);
+  std::memcpy(call.out, call.in,
+              static_cast<size_t>(call.count) * element_bytes(call.element));
+}
+
+/// A tensor whose axis `axis` has a digit for the workers: [outer, workers, inner], in bytes.
+struct Divided {
+  int64_t outer, inner;
+};
+Divided divided(const Type& whole, int axis, int64_t radix, int64_t size) {
+  Divided d{radix, size_of(whole.dtype)};
+  for (int i = 0; i < axis; ++i) d.outer *= whole.shape[i].value();
+  for (int i = axis; i < whole.rank(); ++i) d.inner *= whole.shape[i].value();
+  d.inner = d.inner / radix / size;
+  return d;
+}
+
+/// Between [workers, outer, inner] and [outer, workers, inner].
+void exchange_digits(const void* from, void* to, int64_t first, int64_t second, int64_t inner) {
+  auto* source = static_cast<const std::byte*>(from);
+  auto* target = static_cast<std::byte*>(to);
+  for (int64_t i = 0; i < first; ++i)
+    for (int64_t k = 0; k < second; ++k)
+      std::memcpy(target + (k * first + i) * inner, source + (i * second + k) * inner,
+                  static_cast<size_t>(inner));
+}
+
+CollectiveCall call_of(Collective kind, const LibraryCall& call) {
+  return {.kind = kind,
+          .element = element_of(call.in_types[0]->dtype),
+          .count = call.in_types[0]->elements,
+          .in = call.in[0],
+          .out = call.out[0]};
+}
+
+void run_all_sum(const LibraryCall& call) {
+  const auto& a = *static_cast<const GroupAttrs*>(call.attrs);
+  run(a.mesh_axis, a.workers, call_of(Collective::all_reduce, call));
+}
+
+void run_all_fold(const LibraryCall& call) {
+  const auto& a = *static_cast<const AllFoldAttrs*>(call.attrs);
+  CollectiveCall made = call_of(Collective::all_reduce, call);
+  made.fold = a.mode == AllFold::max || a.mode == AllFold::any ? Fold::max : Fold::min;
+  if (a.mode == AllFold::prod) made.fold = Fold::product;
+  run(a.mesh_axis, a.workers, made);
+}
+
+void run_all_gather(const LibraryCall& call) {
+  const auto& a = *static_cast<const DigitAttrs*>(call.attrs);
+  Divided d = divided(*call.out_types[0], a.axis.i, a.radix, a.workers);
+  CollectiveCall made = call_of(Collective::all_gather, call);
+  std::vector<std::byte> room;
+  if (d.outer != 1) room.resize(static_cast<size_t>(call.out_types[0]->bytes()));
+  if (d.outer != 1) made.out = room.data();
+  run(a.mesh_axis, a.workers, made);
+  if (d.outer != 1) exchange_digits(room.data(), call.out[0], a.workers, d.outer, d.inner);
+}
+
+void run_reduce_scatter(const LibraryCall& call) {
+  const auto& a = *static_cast<const DigitAttrs*>(call.attrs);
+  Divided d = divided(*call.in_types[0], a.axis.i, a.radix, a.workers);
+  CollectiveCall made = call_of(Collective::reduce_scatter, call);
+  made.count = call.out_types[0]->elements;
+  std::vector<std::byte> room;
+  if (d.outer != 1) {
+    room.resize(static_cast<size_t>(call.in_types[0]->bytes()));
+    exchange_digits(call.in[0], room.data(), d.outer, a.workers, d.inner);
+    made.in = room.data();
+  }
+  run(a.mesh_axis, a.workers, made);
+}
+
+void run_all_to_all(const LibraryCall& call) {
+  const auto& a = *static_cast<const ExchangeAttrs*>(call.attrs);
+  // Parts of what this worker holds, by the digit that will be divided.
+  Divided to = divided(*call.in_types[0], a.to_axis.i, a.to_radix, a.workers);
+  std::vector<std::byte> sent(static_cast<size_t>(call.in_types[0]->bytes())), got(sent.size());
+  exchange_digits(call.in[0], sent.data(), to.outer, a.workers, to.inner);
+  CollectiveCall made = call_of(Collective::all_to_all, call);
+  made.count /= a.workers, made.in = sent.data(), made.out = got.data();
+  run(a.mesh_axis, a.workers, made);
+  Divided from = divided(*call.out_types[0], a.axis.i, a.radix, a.workers);
+  exchange_digits(got.data(), call.out[0], a.workers, from.outer, from.inner);
+}
+
+void run_slice_of_worker(const LibraryCall& call) {
+  const auto& a = *static_cast<const DigitAttrs*>(call.attrs);
+  Divided d = divided(*call.in_types[0], a.axis.i, a.radix, a.workers);
+  int rank = a.workers > 1 ? group_of(a.mesh_axis, a.workers).rank() : 0;
+  auto* from = static_cast<const std::byte*>(call.in[0]) + rank * d.inner;
+  auto* to = static_cast<std::byte*>(call.out[0]);
+  for (int64_t i = 0; i < d.outer; ++i)
+    std::memcpy(to + i * d.inner, from + i * a.workers * d.inner, static_cast<size_t>(d.inner));
+}
+
+void run_all_broadcast(const LibraryCall& call) {
+  const auto& a = *static_cast<const RootAttrs*>(call.attrs);
+  CollectiveCall made = call_of(Collective::broadcast, call);
+  made.peer = static_cast<int32_t>(a.root);
+  run(a.mesh_axis, a.workers, made);
+}
+
+constexpr LibraryKernel kEntriesCollectives[] = {
+    {&ops::all_sum, run_all_sum},
+    {&ops::all_fold, run_all_fold},
+    {&ops::all_gather, run_all_gather},
+    {&ops::reduce_scatter, run_reduce_scatter},
+    {&ops::all_to_all, run_all_to_all},
+    {&ops::slice_of_worker, run_slice_of_worker},
+    {&ops::all_broadcast, run_all_broadcast},
+};
+
+}  // namespace
+
+LibraryTable collective_kernels() { return kEntriesCollectives; }
+
+}  // namespace tn::cpu

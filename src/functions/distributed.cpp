@@ -1,0 +1,110 @@
+// Collectives by hand: each function records an op of src/ops/collectives.cpp. A group of one
+// worker needs none.
+#include "tenon/distributed.h"
+
+#include "base/error.h"
+#include "ir/emit.h"
+#include "ir/place.h"
+#include "ops/collectives.h"
+#include "ops/op_decls.h"
+#include "tenon/ops.h"
+#include "workers/world.h"
+
+namespace tn::distributed {
+namespace {
+
+[[maybe_unused]] const bool is_installed = [] {
+  workers::group_named = workers::group;
+  return true;
+}();
+
+Tensor all_extreme(const Tensor& x, const Group& group, ops::AllFold mode) {
+  if (group.size() == 1) return x;
+  return emit(ops::all_fold, {x}, ops::AllFoldAttrs{intern(group.name()), group.size(), mode});
+}
+
+/// The parts of `x` along axis 0 belong to the workers.
+ops::DigitAttrs rows_of(const Group& group) {
+  return {.mesh_axis = intern(group.name()), .workers = group.size(), .axis = Axis(0)};
+}
+
+void check_rows(std::string_view op, const Tensor& x, const Group& group) {
+  if (x.rank() == 0 || x.dim(0) % group.size() != 0)
+    fail("{}: {} workers do not divide axis 0: {}", op, group.size(), *type_of(x));
+}
+
+}  // namespace
+
+Group::Group(std::string name) : name_(std::move(name)) {
+  const workers::Transport& transport = workers::group(name_);
+  rank_ = transport.rank(), size_ = transport.size();
+}
+
+Group Group::split(int color, int key) const {
+  return Group(workers::split_group(name_, color, key));
+}
+
+void Group::barrier() const {
+  std::string place = user_place ? user_place() : std::string();
+  workers::group(name_).run({.place = place});
+}
+
+Group init() { return Group(std::string(workers::kWorld)); }
+
+Tensor all_sum(const Tensor& x, const Group& group, Place place) {
+  LocScope scope(place);
+  if (group.size() == 1) return x;
+  ops::GroupAttrs attrs{intern(group.name()), group.size()};
+  // Without a mesh every value may vary by worker, so cotangents of all workers are summed.
+  return emit(ops::vary, {emit(ops::all_sum, {x}, attrs)}, attrs);
+}
+
+Tensor all_max(const Tensor& x, const Group& group, Place place) {
+  LocScope scope(place);
+  return all_extreme(x, group, ops::AllFold::max);
+}
+
+Tensor all_min(const Tensor& x, const Group& group, Place place) {
+  LocScope scope(place);
+  return all_extreme(x, group, ops::AllFold::min);
+}
+
+Tensor all_gather(const Tensor& x, const Group& group, Place place) {
+  LocScope scope(place);
+  Tensor rows = x.rank() == 0 ? reshape(x, {1}) : x;
+  if (group.size() == 1) return rows;
+  return emit(ops::all_gather, {rows}, rows_of(group));
+}
+
+Tensor sum_scatter(const Tensor& x, const Group& group, Place place) {
+  LocScope scope(place);
+  check_rows("sum_scatter", x, group);
+  if (group.size() == 1) return x;
+  return emit(ops::reduce_scatter, {x}, rows_of(group));
+}
+
+Tensor all_to_all(const Tensor& x, const Group& group, Place place) {
+  LocScope scope(place);
+  check_rows("all_to_all", x, group);
+  if (group.size() == 1) return x;
+  // One axis for the parts that are sent, one for those that arrive.
+  Shape shape = x.shape(), split = {Dim(group.size()), Dim(1)};
+  split[1] = floor_div(shape[0], group.size());
+  for (int i = 1; i < shape.rank(); ++i) split.push_back(shape[i]);
+  ops::ExchangeAttrs attrs{.mesh_axis = intern(group.name()),
+                           .workers = group.size(),
+                           .axis = Axis(1),
+                           .to_axis = Axis(0)};
+  return reshape(emit(ops::all_to_all, {reshape(x, split)}, attrs), shape);
+}
+
+Tensor broadcast(const Tensor& x, int root, const Group& group, Place place) {
+  LocScope scope(place);
+  if (root < 0 || root >= group.size())
+    fail("broadcast: there is no worker {}: the group has {}", root, group.size());
+  if (group.size() == 1) return x;
+  return emit(ops::all_broadcast, {x},
+              ops::RootAttrs{intern(group.name()), group.size(), root});
+}
+
+}  // namespace tn::distributed

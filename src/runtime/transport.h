@@ -1,0 +1,57 @@
+#pragma once
+// Transport: how the workers of a program exchange data. Every worker makes the same calls in the
+// same order; a call returns when the worker's own result is complete.
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "runtime/element_kind.h"
+
+namespace tn::workers {
+
+enum class Collective : uint8_t {
+  barrier,
+  all_reduce,      // out: the fold of all operands
+  all_gather,      // out: the operands of all workers, by rank
+  reduce_scatter,  // in: one piece per worker; out: the fold of this worker's pieces
+  all_to_all,      // in and out: one piece per worker
+  broadcast,       // out: the operand of `peer`
+};
+std::string_view name_of(Collective kind);
+
+enum class Fold : uint8_t { sum, product, max, min };
+
+struct CollectiveCall {
+  Collective kind = Collective::barrier;
+  Fold fold = Fold::sum;
+  Element element = Element::u8;
+  /// Elements of the operand of an all_reduce, all_gather or broadcast; of one piece otherwise.
+  int64_t count = 0;
+  int32_t peer = 0;
+  const void* in = nullptr;
+  void* out = nullptr;         // may be `in` for all_reduce and broadcast
+  std::string_view place = {};  // the user's line, for errors of this and other workers
+};
+
+/// Folds have a fixed order: a binary tree over the ranks, split at the largest power of two. f16
+/// and bf16 are folded in f32 and rounded once. So results do not depend on timing, and
+/// every worker gets the same bits.
+class Transport {
+ public:
+  virtual ~Transport() = default;
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  /// Throws WorkerFailed if another worker ended, hangs, or makes a different call.
+  virtual void run(const CollectiveCall& call) = 0;
+  /// Element counts may differ between the two sides' calls only by an error, which both report.
+  virtual void send(const CollectiveCall& call) = 0;     // `in` to `peer`
+  virtual void receive(const CollectiveCall& call) = 0;  // `out` from `peer`
+  /// Workers that give the same `color` form a group, ranked by `key`, then by their ranks here.
+  /// Every worker calls it.
+  virtual std::unique_ptr<Transport> split(int color, int key) = 0;
+};
+
+/// A group of workers by its name. Installed by workers/; null where programs have one worker only.
+extern Transport& (*group_named)(std::string_view name);
+
+}  // namespace tn::workers

@@ -1,0 +1,21 @@
+#pragma once
+// The kernels behind workers/fold.h, compiled once per CPU level.
+#include "workers/fold.h"
+
+namespace tn::workers {
+
+struct FoldLevel {
+  void (*fold)(Fold kind, Element type, std::span<const void* const> in, void* out, int64_t count);
+};
+
+}  // namespace tn::workers
+
+namespace tn::v2 {
+extern const workers::FoldLevel fold_level;
+}
+namespace tn::v3 {
+extern const workers::FoldLevel fold_level;
+}
+namespace tn::v4 {
+extern const workers::FoldLevel fold_level;
+}

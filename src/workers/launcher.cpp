@@ -1,0 +1,188 @@
+// A worker that fails makes the calls of all others fail, which names it. Those that do not end by
+// themselves are terminated, then killed. Workers die with their launcher.
+#include "workers/launcher.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <thread>
+
+#include "base/error.h"
+#include "workers/shared_transport.h"
+#include "workers/world.h"
+
+extern char** environ;
+
+namespace tn::workers {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr auto kGrace = std::chrono::seconds(5);  // to end by itself, then after SIGTERM
+constexpr int kCannotStart = 127;                 // as a shell says it
+
+volatile sig_atomic_t signal_received = 0;
+void remember(int signal) { signal_received = signal; }
+
+/// While one lives, signals that ask this process to end are only remembered.
+class SignalsRemembered {
+ public:
+  SignalsRemembered() {
+    signal_received = 0;
+    struct sigaction action = {};
+    action.sa_handler = remember;
+    for (size_t i = 0; i < std::size(kSignals); ++i) sigaction(kSignals[i], &action, &before_[i]);
+  }
+  ~SignalsRemembered() {
+    for (size_t i = 0; i < std::size(kSignals); ++i) sigaction(kSignals[i], &before_[i], nullptr);
+  }
+  SignalsRemembered(const SignalsRemembered&) = delete;
+
+ private:
+  static constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
+  struct sigaction before_[std::size(kSignals)];
+};
+
+/// The environment of a worker; strings that the child only reads.
+std::vector<std::string> environment_of(int rank, const LaunchRequest& request, int file) {
+  std::vector<std::string> variables;
+  for (char** entry = environ; *entry; ++entry) {
+    std::string_view text = *entry;
+    std::string_view name = text.substr(0, text.find('='));
+    if (name != kRankVariable && name != kSizeVariable && name != kMemoryVariable)
+      variables.emplace_back(text);
+  }
+  auto add = [&](const char* name, int value) {
+    variables.push_back(format("{}={}", name, value));
+  };
+  add(kRankVariable, rank), add(kSizeVariable, request.size), add(kMemoryVariable, file);
+  int cores = static_cast<int>(std::thread::hardware_concurrency());
+  int threads = request.threads ? request.threads : std::max(1, cores / request.size);
+  if (request.threads || !std::getenv("TENON_NUM_THREADS")) add("TENON_NUM_THREADS", threads);
+  return variables;
+}
+
+std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+class Launch {
+ public:
+  Launch(const LaunchRequest& request, void (*report)(const std::string&))
+      : request_(request), report_(report), memory_(WorldMemory::make(request.size)) {}
+
+  int run() {
+    for (int rank = 0; rank < request_.size; ++rank) start(rank);
+    while (running_ > 0) {
+      pass_signal_on();
+      if (!reap()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      if (deadline_ && Clock::now() > *deadline_) end_harder();
+    }
+    return code_;
+  }
+
+ private:
+  void start(int rank) {
+    std::vector<std::string> variables = environment_of(rank, request_, memory_->file());
+    std::vector<char*> words = pointers_to(request_.command), names = pointers_to(variables);
+    pid_t launcher = getpid(), child = fork();
+    if (child < 0) {
+      int error = errno;
+      for (pid_t other : children_)
+        if (other) kill(other, SIGKILL), waitpid(other, nullptr, 0);
+      fail("launch: cannot start worker {}: {}", rank, std::strerror(error));
+    }
+    if (child == 0) {  // only calls that are safe between fork and exec
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      bool is_alone = getppid() != launcher;
+      if (is_alone || fcntl(memory_->file(), F_SETFD, 0) < 0) _exit(kCannotStart);
+      execvpe(words[0], words.data(), names.data());
+      _exit(kCannotStart);
+    }
+    children_.push_back(child);
+    ++running_;
+  }
+
+  void pass_signal_on() {
+    int signal = signal_received;
+    if (!signal) return;
+    signal_received = 0;
+    if (code_ == 0) code_ = 128 + signal;
+    is_stopping_ = true;
+    // A terminal sends SIGINT to the workers as well.
+    if (signal != SIGINT)
+      for (pid_t child : children_)
+        if (child) kill(child, signal);
+    set_deadline();
+  }
+
+  void set_deadline() {
+    if (!deadline_) deadline_ = Clock::now() + kGrace;
+  }
+
+  void end_harder() {
+    for (pid_t child : children_)
+      if (child) kill(child, is_terminated_ ? SIGKILL : SIGTERM);
+    is_terminated_ = true;
+    deadline_ = Clock::now() + kGrace;
+  }
+
+  /// Whether a worker has ended.
+  bool reap() {
+    for (int rank = 0; rank < request_.size; ++rank) {
+      pid_t& child = children_[static_cast<size_t>(rank)];
+      int status = 0;
+      if (!child || waitpid(child, &status, WNOHANG) <= 0) continue;
+      child = 0, --running_;
+      ended(rank, status);
+      return true;
+    }
+    return false;
+  }
+
+  void ended(int rank, int status) {
+    WorkerRecord& record = memory_->record(rank);
+    record.ended = 1;
+    wake(record.arrived);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
+    std::string how = WIFSIGNALED(status)
+                          ? format("was killed by signal {}", WTERMSIG(status))
+                      : WEXITSTATUS(status) == kCannotStart
+                          ? format("could not start {}", request_.command[0])
+                          : format("ended with code {}", WEXITSTATUS(status));
+    std::string text = format("worker {} {}{}", rank, how, whereabouts(record));
+    memory_->abort(text);
+    if (code_ == 0) {
+      code_ = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+      if (!is_stopping_) report_(text);
+    }
+    set_deadline();
+  }
+
+  const LaunchRequest& request_;
+  void (*report_)(const std::string&);
+  std::shared_ptr<WorldMemory> memory_;
+  std::vector<pid_t> children_;
+  int running_ = 0, code_ = 0;
+  bool is_stopping_ = false, is_terminated_ = false;
+  std::optional<Clock::time_point> deadline_;
+};
+
+}  // namespace
+
+int launch(const LaunchRequest& request, void (*report)(const std::string&)) {
+  SignalsRemembered signals;
+  return Launch(request, report).run();
+}
+
+}  // namespace tn::workers

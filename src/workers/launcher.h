@@ -1,0 +1,18 @@
+#pragma once
+// Starts the workers of a program on this machine, and ends them together.
+#include <string>
+#include <vector>
+
+namespace tn::workers {
+
+struct LaunchRequest {
+  int size = 1;
+  std::vector<std::string> command;
+  int threads = 0;  // of each worker; 0: the cores, shared evenly
+};
+
+/// Returns when every worker has ended: 0, or the exit code of the first one that failed. `report`
+/// is called with a line about it.
+int launch(const LaunchRequest& request, void (*report)(const std::string& line));
+
+}  // namespace tn::workers

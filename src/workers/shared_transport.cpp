@@ -1,0 +1,346 @@
+#include "workers/shared_transport.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "base/environment_number.h"
+#include "base/error.h"
+#include "base/interrupt.h"
+#include "tenon/distributed.h"
+#include "workers/fold.h"
+
+namespace tn::workers {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr auto kSpin = std::chrono::microseconds(20);
+constexpr int kSliceMilliseconds = 50;          // between looks at the user's interrupt
+constexpr int64_t kOneShotBytes = 64 << 10;  // up to here every worker folds all of it
+
+Clock::duration timeout() {
+  static const int64_t seconds = environment_number("TENON_COLLECTIVE_TIMEOUT", 1, 300);
+  return std::chrono::seconds(seconds);
+}
+
+void pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+/// Of `count` elements, those of part `k` of `parts`.
+struct Range {
+  int64_t begin, end;
+};
+Range part_of(int64_t count, int k, int parts) {
+  return {count * k / parts, count * (k + 1) / parts};
+}
+
+const std::byte* bytes_at(const void* p, int64_t offset) {
+  return static_cast<const std::byte*>(p) + offset;
+}
+std::byte* bytes_at(void* p, int64_t offset) { return static_cast<std::byte*>(p) + offset; }
+
+std::string place_text(std::string_view place) {
+  return place.empty() ? std::string() : format(" ({})", place);
+}
+
+}  // namespace
+
+SharedTransport::SharedTransport(std::shared_ptr<WorldMemory> memory, int rank)
+    : memory_(std::move(memory)), world_(memory_), rank_(rank), size_(memory_->size()) {
+  invariant(rank >= 0 && rank < size_, "workers: rank {} of {}", rank, size_);
+  may_spin_ = size_ <= static_cast<int>(std::thread::hardware_concurrency());
+  for (int k = 0; k < size_; ++k) in_world_.push_back(k);
+}
+
+SharedTransport::SharedTransport(std::shared_ptr<WorldMemory> memory, int rank,
+                                 const SharedTransport& parent, const std::vector<int>& members)
+    : memory_(std::move(memory)), world_(parent.world_), rank_(rank), size_(memory_->size()) {
+  may_spin_ = parent.may_spin_;
+  for (int k : members) in_world_.push_back(parent.in_world_[static_cast<size_t>(k)]);
+}
+
+std::unique_ptr<Transport> SharedTransport::split(int color, int key) {
+  struct Wish {
+    int32_t color, key, process, file;
+  };
+  std::vector<Wish> all(static_cast<size_t>(size_));
+  auto tell = [&](Wish own) {
+    run({.kind = Collective::all_gather,
+         .element = Element::i32,
+         .count = sizeof(Wish) / sizeof(int32_t),
+         .in = &own,
+         .out = all.data()});
+  };
+  tell({color, key, 0, 0});
+  std::vector<int> members;
+  for (int k = 0; k < size_; ++k)
+    if (all[static_cast<size_t>(k)].color == color) members.push_back(k);
+  std::ranges::stable_sort(members, {}, [&](int k) { return all[static_cast<size_t>(k)].key; });
+  auto own = std::ranges::find(members, rank_);
+  int first = members[0];
+  std::shared_ptr<WorldMemory> memory;
+  if (first == rank_) memory = WorldMemory::make(static_cast<int>(members.size()));
+  tell({color, key, getpid(), memory ? memory->file() : -1});
+  const Wish& leader = all[static_cast<size_t>(first)];
+  if (!memory) memory = WorldMemory::open(leader.process, leader.file);
+  run({});  // the first one's file is open until all have opened it
+  return std::make_unique<SharedTransport>(
+      std::move(memory), static_cast<int>(own - members.begin()), *this, members);
+}
+
+void SharedTransport::run(const CollectiveCall& call) {
+  std::lock_guard lock(mutex_);
+  if (world_->has_failed()) fail_with_others();
+  record().busy = 1;
+  try {
+    publish(call);
+    exchange(call);
+  } catch (const WorkerFailed&) {
+    record().busy = 0;
+    throw;
+  } catch (...) {  // an interrupt, or no memory: the others would wait for this worker
+    abort(format("worker {} left {}", rank_, text_of(mine())));
+    record().busy = 0;
+    throw;
+  }
+  record().busy = 0;
+}
+
+void SharedTransport::publish(const CollectiveCall& call) {
+  ++number_;
+  PublishedCall& to = record().calls[number_ % 2];
+  to = {.number = number_,
+        .count = call.count,
+        .peer = call.peer,
+        .kind = static_cast<uint8_t>(call.kind),
+        .fold = static_cast<uint8_t>(call.fold),
+        .element = static_cast<uint8_t>(call.element),
+        .place = {}};
+  size_t length = std::min(call.place.size(), sizeof to.place - 1);
+  std::memcpy(to.place, call.place.data(), length);
+  is_checked_ = false;
+}
+
+/// After the first phase of a call: what the others do must be the same.
+void SharedTransport::check_others() {
+  is_checked_ = true;
+  const PublishedCall& own = mine();
+  for (int other = 0; other < size_; ++other) {
+    const PublishedCall& theirs = memory_->record(other).calls[number_ % 2];
+    if (theirs.count == own.count && theirs.peer == own.peer && theirs.kind == own.kind &&
+        theirs.fold == own.fold && theirs.element == own.element)
+      continue;
+    abort(format("workers disagree: worker {} calls {}, worker {} calls {}",
+                          std::min(rank_, other), text_of(rank_ < other ? own : theirs),
+                          std::max(rank_, other), text_of(rank_ < other ? theirs : own)));
+    fail_with_others();
+  }
+}
+
+void SharedTransport::exchange(const CollectiveCall& call) {
+  int64_t bytes = call.count * static_cast<int64_t>(element_bytes(call.element));
+  switch (call.kind) {
+    case Collective::barrier:
+      return arrive_and_wait();
+    case Collective::all_reduce:
+      return bytes <= kOneShotBytes ? reduce_small(call, bytes) : reduce_large(call, bytes);
+    case Collective::all_gather:
+      return gather(call, bytes);
+    case Collective::broadcast:
+      return broadcast(call, bytes);
+    case Collective::reduce_scatter:
+    case Collective::all_to_all:
+      return scatter(call, bytes);
+  }
+}
+
+void SharedTransport::reduce_small(const CollectiveCall& call, int64_t bytes) {
+  if (bytes) std::memcpy(my_slot(), call.in, static_cast<size_t>(bytes));
+  std::vector<const void*> in = slots();
+  arrive_and_wait();
+  fold(call.fold, call.element, in, call.out, call.count);
+}
+
+void SharedTransport::reduce_large(const CollectiveCall& call, int64_t bytes) {
+  auto width = static_cast<int64_t>(element_bytes(call.element));
+  for (int64_t at = 0; at < bytes; at += kSlotBytes) {
+    int64_t piece = std::min(kSlotBytes, bytes - at), count = piece / width;
+    std::memcpy(my_slot(), bytes_at(call.in, at), static_cast<size_t>(piece));
+    std::vector<const void*> in = slots();
+    arrive_and_wait();
+    Range own = part_of(count, rank_, size_);
+    for (const void*& slot : in) slot = bytes_at(slot, own.begin * width);
+    fold(call.fold, call.element, in, my_slot(), own.end - own.begin);
+    std::vector<const void*> folded = slots();
+    arrive_and_wait();
+    for (int k = 0; k < size_; ++k) {
+      Range part = part_of(count, k, size_);
+      std::memcpy(bytes_at(call.out, at + part.begin * width), folded[static_cast<size_t>(k)],
+                  static_cast<size_t>((part.end - part.begin) * width));
+    }
+  }
+}
+
+void SharedTransport::gather(const CollectiveCall& call, int64_t bytes) {
+  int64_t at = 0;
+  do {
+    int64_t piece = std::min(kSlotBytes, bytes - at);
+    if (piece) std::memcpy(my_slot(), bytes_at(call.in, at), static_cast<size_t>(piece));
+    std::vector<const void*> from = slots();
+    arrive_and_wait();
+    for (int k = 0; k < size_ && piece; ++k)
+      std::memcpy(bytes_at(call.out, k * bytes + at), from[static_cast<size_t>(k)],
+                  static_cast<size_t>(piece));
+    at += piece;
+  } while (at < bytes);
+}
+
+void SharedTransport::broadcast(const CollectiveCall& call, int64_t bytes) {
+  int64_t at = 0;
+  do {
+    auto piece = static_cast<size_t>(std::min(kSlotBytes, bytes - at));
+    if (piece && rank_ == call.peer) std::memcpy(my_slot(), bytes_at(call.in, at), piece);
+    const std::byte* from = slot_of(call.peer);
+    arrive_and_wait();
+    if (piece && (rank_ != call.peer || call.in != call.out))
+      std::memcpy(bytes_at(call.out, at), from, piece);
+    at += static_cast<int64_t>(piece);
+  } while (at < bytes);
+}
+
+/// reduce_scatter and all_to_all: a slot has a part for each worker.
+void SharedTransport::scatter(const CollectiveCall& call, int64_t bytes) {
+  auto width = static_cast<int64_t>(element_bytes(call.element));
+  int64_t room = kSlotBytes / size_ / 64 * 64, at = 0;
+  do {
+    int64_t piece = std::min(room, bytes - at);
+    for (int k = 0; k < size_ && piece; ++k)
+      std::memcpy(my_slot() + k * room, bytes_at(call.in, k * bytes + at),
+                  static_cast<size_t>(piece));
+    std::vector<const void*> from = slots();
+    arrive_and_wait();
+    for (const void*& slot : from) slot = bytes_at(slot, rank_ * room);
+    if (call.kind == Collective::reduce_scatter)
+      fold(call.fold, call.element, from, bytes_at(call.out, at), piece / width);
+    else
+      for (int k = 0; k < size_ && piece; ++k)
+        std::memcpy(bytes_at(call.out, k * bytes + at), from[static_cast<size_t>(k)],
+                    static_cast<size_t>(piece));
+    at += piece;
+  } while (at < bytes);
+}
+
+std::vector<const void*> SharedTransport::slots() {
+  std::vector<const void*> all(static_cast<size_t>(size_));
+  for (int k = 0; k < size_; ++k) all[static_cast<size_t>(k)] = slot_of(k);
+  return all;
+}
+
+void SharedTransport::arrive_and_wait() {
+  ++phase_;
+  record().arrived.exchange(phase_);  // before it looks for sleepers
+  if (record().sleepers.load() > 0) wake(record().arrived);
+  for (int other = 0; other < size_; ++other) {
+    if (other == rank_) continue;
+    WorkerRecord& theirs = memory_->record(other);
+    wait(other, theirs.arrived, theirs.sleepers,
+         [&](uint32_t now) { return static_cast<int32_t>(now - phase_) >= 0; });
+  }
+  if (!is_checked_) check_others();
+}
+
+void SharedTransport::wait(int other, std::atomic<uint32_t>& word,
+                           std::atomic<uint32_t>& sleepers, FunctionRef<bool(uint32_t)> reached) {
+  if (reached(word.load(std::memory_order_acquire))) return;
+  Clock::time_point began = Clock::now();
+  while (may_spin_ && Clock::now() - began < kSpin)
+    for (int i = 0; i < 32; ++i, pause())
+      if (reached(word.load(std::memory_order_acquire))) return;
+  sleepers.fetch_add(1);
+  auto woken = [&] {
+    bool has_ended = world_->record(in_world_[static_cast<size_t>(other)]).ended.load();
+    uint32_t seen = word.load();
+    if (reached(seen) || world_->has_failed()) return true;
+    if (has_ended)
+      abort(format("worker {} has ended, but worker {} waits for it{}", other, rank_,
+                            whereabouts(record())));
+    sleep_until_change(word, seen, kSliceMilliseconds);
+    return false;
+  };
+  try {
+    while (!woken()) {
+      stop_if_asked();
+      if (Clock::now() - began > timeout()) abort_late();
+    }
+  } catch (...) {
+    sleepers.fetch_sub(1);
+    throw;
+  }
+  sleepers.fetch_sub(1);
+  if (!reached(word.load(std::memory_order_acquire))) fail_with_others();
+}
+
+/// Time is up. The reason says where every worker is.
+void SharedTransport::abort_late() {
+  std::string text = format("no progress for {} s in {}",
+                            std::chrono::duration_cast<std::chrono::seconds>(timeout()).count(),
+                            text_of(mine()));
+  for (int other = 0; other < size_; ++other) {
+    std::string where = whereabouts(memory_->record(other));
+    text += format("; worker {} is{}", other, where.empty() ? " before its first call" : where);
+  }
+  abort(text);
+}
+
+void SharedTransport::fail_with_others() { throw WorkerFailed(world_->reason()); }
+
+void SharedTransport::send(const CollectiveCall& call) {
+  Channel& to = memory_->channel(rank_, call.peer);
+  pass(call, to, true, [&](std::byte* room, int64_t at, size_t piece) {
+    std::memcpy(room, bytes_at(call.in, at), piece);
+  });
+}
+
+void SharedTransport::receive(const CollectiveCall& call) {
+  Channel& from = memory_->channel(call.peer, rank_);
+  pass(call, from, false, [&](std::byte* room, int64_t at, size_t piece) {
+    std::memcpy(bytes_at(call.out, at), room, piece);
+  });
+}
+
+/// The pieces of a message, through a room for two of them.
+void SharedTransport::pass(const CollectiveCall& call, Channel& channel, bool sends,
+                           FunctionRef<void(std::byte*, int64_t, size_t)> move) {
+  std::lock_guard lock(mutex_);
+  int64_t bytes = call.count * static_cast<int64_t>(element_bytes(call.element)), at = 0;
+  std::atomic<uint32_t>& own = sends ? channel.written : channel.read;
+  std::atomic<uint32_t>& theirs = sends ? channel.read : channel.written;
+  do {
+    uint32_t done = own.load();
+    // The sender may be two pieces ahead of the receiver, who needs one to be written.
+    wait(call.peer, theirs, channel.sleepers, [&](uint32_t now) {
+      return sends ? done - now < 2 : static_cast<int32_t>(now - done) > 0;
+    });
+    int64_t& said = channel.bytes[done % 2];
+    if (sends) said = bytes;
+    if (said != bytes) {
+      abort(format("workers disagree: worker {} sends {} bytes, worker {} expects {}{}",
+                            call.peer, said, rank_, bytes, place_text(call.place)));
+      fail_with_others();
+    }
+    auto piece = static_cast<size_t>(std::min(kChannelBytes, bytes - at));
+    if (piece) move(channel.room[done % 2], at, piece);
+    own.exchange(done + 1);
+    if (channel.sleepers.load() > 0) wake(own);
+    at += static_cast<int64_t>(piece);
+  } while (at < bytes);
+}
+
+}  // namespace tn::workers

@@ -1,0 +1,72 @@
+#pragma once
+// Collectives of the workers of one machine, through shared memory.
+//
+// A collective is a number of phases. In a phase every worker writes into its own slot, arrives,
+// waits for all others, and reads their slots. Slots alternate, so that one wait per phase is
+// enough: who writes a slot again has passed a later phase, which the slot's readers have reached.
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "base/function_ref.h"
+#include "runtime/transport.h"
+#include "workers/world_memory.h"
+
+namespace tn::workers {
+
+class SharedTransport final : public Transport {
+ public:
+  /// A worker of the world.
+  SharedTransport(std::shared_ptr<WorldMemory> memory, int rank);
+  /// Some workers of `parent`, by their ranks there.
+  SharedTransport(std::shared_ptr<WorldMemory> memory, int rank, const SharedTransport& parent,
+                  const std::vector<int>& members);
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  void run(const CollectiveCall& call) override;
+  void send(const CollectiveCall& call) override;
+  void receive(const CollectiveCall& call) override;
+  std::unique_ptr<Transport> split(int color, int key) override;
+
+ private:
+  void exchange(const CollectiveCall& call);
+  void reduce_small(const CollectiveCall& call, int64_t bytes);
+  void reduce_large(const CollectiveCall& call, int64_t bytes);
+  void gather(const CollectiveCall& call, int64_t bytes);
+  void broadcast(const CollectiveCall& call, int64_t bytes);
+  void scatter(const CollectiveCall& call, int64_t bytes);
+  void pass(const CollectiveCall& call, Channel& channel, bool sends,
+            FunctionRef<void(std::byte* room, int64_t at, size_t bytes)> move);
+
+  void publish(const CollectiveCall& call);
+  void check_others();
+  const PublishedCall& mine() const { return record().calls[number_ % 2]; }
+  WorkerRecord& record() const { return memory_->record(rank_); }
+
+  /// Of the phase that comes next.
+  std::byte* slot_of(int rank) { return memory_->slot(rank, static_cast<int>(phase_ % 2)); }
+  std::byte* my_slot() { return slot_of(rank_); }
+  std::vector<const void*> slots();
+  void arrive_and_wait();
+  /// Waits for a word that another worker changes: spins for a moment, then sleeps. Throws when a
+  /// worker failed or time is up.
+  void wait(int other, std::atomic<uint32_t>& word, std::atomic<uint32_t>& sleepers,
+            FunctionRef<bool(uint32_t)> reached);
+  void abort_late();
+  [[noreturn]] void fail_with_others();
+
+  void abort(std::string_view reason) const { world_->abort(reason); }
+
+  std::mutex mutex_;  // one call at a time
+  std::shared_ptr<WorldMemory> memory_;
+  std::shared_ptr<WorldMemory> world_;  // in which workers end and errors are reported
+  std::vector<int> in_world_;           // ranks there
+  int rank_, size_;
+  bool may_spin_ = false;    // every worker has a core
+  bool is_checked_ = false;  // the call against those of the others
+  uint64_t number_ = 0;      // of calls
+  uint32_t phase_ = 0;
+};
+
+}  // namespace tn::workers

@@ -1,0 +1,159 @@
+// Layout of the shared memory: header, records, slots, channels. Pages that nobody touches cost
+// nothing.
+#include "workers/world_memory.h"
+
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <cstring>
+
+#include "base/error.h"
+#include "runtime/transport.h"
+
+namespace tn::workers {
+namespace {
+
+constexpr int64_t kPage = 4096;
+
+constexpr int64_t pages(int64_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
+
+struct Offsets {
+  int64_t records, slots, channels, end;
+};
+
+Offsets offsets_of(int size) {
+  Offsets at = {};
+  at.records = pages(sizeof(WorldHeader));
+  at.slots = at.records + pages(size * static_cast<int64_t>(sizeof(WorkerRecord)));
+  at.channels = at.slots + size * 2 * kSlotBytes;
+  at.end = at.channels + int64_t{size} * size * pages(sizeof(Channel));
+  return at;
+}
+
+long futex(const std::atomic<uint32_t>& word, int op, uint32_t value, const timespec* time) {
+  static_assert(sizeof(word) == 4 && std::atomic<uint32_t>::is_always_lock_free);
+  return syscall(SYS_futex, &word, op, value, time, nullptr, 0);
+}
+
+}  // namespace
+
+std::string text_of(const PublishedCall& call) {
+  auto kind = static_cast<Collective>(call.kind);
+  std::string text = format("{} #{}", name_of(kind), call.number);
+  if (kind != Collective::barrier)
+    text += format(" of {} elements of {} bytes", call.count,
+                   element_bytes(static_cast<Element>(call.element)));
+  return call.place[0] ? format("{} ({})", text, call.place) : text;
+}
+
+std::string whereabouts(const WorkerRecord& record) {
+  const PublishedCall& last = record.calls[record.calls[0].number < record.calls[1].number];
+  if (last.number == 0) return "";
+  return format(" {} {}", record.busy.load() ? "in" : "after", text_of(last));
+}
+
+void wake(std::atomic<uint32_t>& word) { futex(word, FUTEX_WAKE, INT_MAX, nullptr); }
+
+void sleep_until_change(const std::atomic<uint32_t>& word, uint32_t seen, int milliseconds) {
+  timespec time = {milliseconds / 1000, milliseconds % 1000 * 1'000'000L};
+  futex(word, FUTEX_WAIT, seen, &time);
+}
+
+WorldMemory::WorldMemory(int file, int64_t bytes) : file_(file), bytes_(bytes) {
+  void* base = mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE,
+                    MAP_SHARED | MAP_NORESERVE, file, 0);
+  if (base == MAP_FAILED) {
+    int error = errno;
+    close(file);
+    fail("workers: cannot map shared memory of {} bytes: {}", bytes, std::strerror(error));
+  }
+  base_ = static_cast<std::byte*>(base);
+}
+
+WorldMemory::~WorldMemory() {
+  munmap(base_, static_cast<size_t>(bytes_));
+  close(file_);
+}
+
+std::shared_ptr<WorldMemory> WorldMemory::make(int size) {
+  if (size < 1 || size > kMostWorkers)
+    fail("workers: the number of workers must be between 1 and {}: {}", kMostWorkers, size);
+  int file = memfd_create("tenon-workers", MFD_CLOEXEC);
+  int64_t bytes = offsets_of(size).end;
+  if (file < 0 || ftruncate(file, bytes) != 0) {
+    int error = errno;
+    if (file >= 0) close(file);
+    fail("workers: cannot make shared memory of {} bytes: {}", bytes, std::strerror(error));
+  }
+  std::shared_ptr<WorldMemory> made(new WorldMemory(file, bytes));
+  made->header().size = size;
+  made->header().magic = WorldHeader::kMagic;
+  return made;
+}
+
+std::shared_ptr<WorldMemory> WorldMemory::open(int file) {
+  struct stat status;
+  WorldHeader header;
+  if (fstat(file, &status) != 0 ||
+      pread(file, static_cast<void*>(&header), sizeof header, 0) != sizeof header ||
+      header.magic != WorldHeader::kMagic || header.size < 1 || header.size > kMostWorkers ||
+      status.st_size != offsets_of(header.size).end)
+    fail(Hint{"start the program with `tenon launch`, which passes the memory on"},
+         "workers: file descriptor {} is not the shared memory of a launcher", file);
+  fcntl(file, F_SETFD, FD_CLOEXEC);  // not for programs that a worker starts
+  return std::shared_ptr<WorldMemory>(new WorldMemory(file, status.st_size));
+}
+
+std::shared_ptr<WorldMemory> WorldMemory::open(int process, int file) {
+  std::string path = format("/proc/{}/fd/{}", process, file);
+  int own = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (own < 0) fail("workers: cannot open {}: {}", path, std::strerror(errno));
+  return open(own);
+}
+
+WorldHeader& WorldMemory::header() const { return *reinterpret_cast<WorldHeader*>(base_); }
+
+WorkerRecord& WorldMemory::record(int rank) const {
+  return reinterpret_cast<WorkerRecord*>(base_ + offsets_of(size()).records)[rank];
+}
+
+std::byte* WorldMemory::slot(int rank, int parity) const {
+  return base_ + offsets_of(size()).slots + (2 * rank + parity) * kSlotBytes;
+}
+
+Channel& WorldMemory::channel(int from, int to) const {
+  int64_t number = int64_t{from} * size() + to;
+  return *reinterpret_cast<Channel*>(base_ + offsets_of(size()).channels +
+                                     number * pages(sizeof(Channel)));
+}
+
+void WorldMemory::abort(std::string_view reason) {
+  uint32_t none = 0;
+  if (!header().failed.compare_exchange_strong(none, 1)) return;
+  size_t length = std::min(reason.size(), sizeof header().reason - 1);
+  std::memcpy(header().reason, reason.data(), length);
+  header().reason[length] = 0;
+  header().failed.store(2, std::memory_order_release);
+  // Those who wait for a channel look at `failed` by themselves, a few times in 0.1 s.
+  for (int rank = 0; rank < size(); ++rank) wake(record(rank).arrived);
+}
+
+std::string WorldMemory::reason() const {
+  // The writer is between two stores, or was killed there.
+  for (int i = 0; i < 100 && header().failed.load(std::memory_order_acquire) == 1; ++i) {
+    timespec millisecond = {0, 1'000'000};
+    nanosleep(&millisecond, nullptr);
+  }
+  bool complete = header().failed.load(std::memory_order_acquire) == 2;
+  return complete ? std::string(header().reason) : "a worker ended while it reported an error";
+}
+
+}  // namespace tn::workers

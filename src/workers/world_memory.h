@@ -1,0 +1,94 @@
+#pragma once
+// The memory in which the workers of one machine meet: what each of them is doing, and room for the
+// data that they exchange. Processes share it through a file without a name (memfd), threads
+// through a pointer.
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace tn::workers {
+
+inline constexpr int kMostWorkers = 256;
+inline constexpr int64_t kSlotBytes = int64_t{1} << 20;
+inline constexpr int64_t kChannelBytes = int64_t{64} << 10;
+
+/// A call as the other workers see it. They compare it with their own.
+struct PublishedCall {
+  uint64_t number;  // of the worker's calls
+  int64_t count;
+  int32_t peer;
+  uint8_t kind, fold, element;
+  char place[104];
+};
+
+/// What one worker writes and all read.
+struct alignas(128) WorkerRecord {
+  std::atomic<uint32_t> arrived = 0;   // phases of collectives that it has reached
+  std::atomic<uint32_t> sleepers = 0;  // workers that wait for `arrived` to grow
+  std::atomic<uint32_t> busy = 0;   // inside of a collective
+  std::atomic<uint32_t> ended = 0;  // its process has ended
+  PublishedCall calls[2];          // the current one and the one before, by parity of the number
+};
+
+/// "all_reduce #3 of 1000 elements of 4 bytes (train.py:31)"
+std::string text_of(const PublishedCall& call);
+/// What a worker is doing, as the end of a sentence: " in …", " after …", or "".
+std::string whereabouts(const WorkerRecord& record);
+
+/// One direction between two workers. Pieces are numbered; the room has space for two.
+struct alignas(128) Channel {
+  std::atomic<uint32_t> written = 0, read = 0;
+  std::atomic<uint32_t> sleepers = 0;
+  int64_t bytes[2];  // of the whole message that a piece belongs to
+  alignas(128) std::byte room[2][kChannelBytes];
+};
+
+/// The start of the memory. All that follows begins as zeros, which the system provides lazily.
+struct WorldHeader {
+  static constexpr uint64_t kMagic = 0x31646c726f776e74;  // "tnworld1"
+  uint64_t magic;
+  int32_t size;
+  std::atomic<uint32_t> failed;  // 1: `reason` is being written, 2: it is complete
+  char reason[1000];
+};
+
+class WorldMemory {
+ public:
+  /// For the threads or future children of this process.
+  static std::shared_ptr<WorldMemory> make(int size);
+  /// What a launcher made. Takes over `file`, its descriptor.
+  static std::shared_ptr<WorldMemory> open(int file);
+  /// What another process of the same user made.
+  static std::shared_ptr<WorldMemory> open(int process, int file);
+  ~WorldMemory();
+  WorldMemory(const WorldMemory&) = delete;
+
+  int size() const { return header().size; }
+  int file() const { return file_; }
+  WorldHeader& header() const;
+  WorkerRecord& record(int rank) const;
+  /// Room of a worker for the data of one phase.
+  std::byte* slot(int rank, int parity) const;
+  Channel& channel(int from, int to) const;
+
+  /// Makes every waiting and later call of every worker fail. The first reason stays.
+  void abort(std::string_view reason);
+  bool has_failed() const { return header().failed.load(std::memory_order_acquire) != 0; }
+  std::string reason() const;
+
+ private:
+  WorldMemory(int file, int64_t bytes);
+
+  int file_;
+  int64_t bytes_;
+  std::byte* base_;
+};
+
+/// Wakes those who sleep until `word` changes, in any process.
+void wake(std::atomic<uint32_t>& word);
+/// Returns when `word` is not `seen`, at a wake-up, or after the time.
+void sleep_until_change(const std::atomic<uint32_t>& word, uint32_t seen, int milliseconds);
+
+}  // namespace tn::workers

@@ -1,0 +1,237 @@
+"""Programs of several workers: collectives by hand, the launcher, and what happens when one fails."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import numpy as np
+import pytest
+
+import tenon as tn
+
+PRELUDE = """
+import numpy as np
+import tenon as tn
+from tenon import distributed as dist
+world = dist.init()
+rank, size = world.rank(), world.size()
+def say(*words):
+    print(rank, *words, flush=True)
+"""
+
+
+def launch(tmp_path, program, workers=3, timeout=120, **environment):
+    """(exit code, lines of all workers sorted, what was written to stderr)"""
+    path = tmp_path / "program.py"
+    path.write_text(PRELUDE + textwrap.dedent(program))
+    command = [sys.executable, "-m", "tenon", "launch", "-n", str(workers), str(path)]
+    env = os.environ | {"TENON_COLLECTIVE_TIMEOUT": "60"} | environment
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=timeout)
+    return done.returncode, sorted(done.stdout.splitlines()), done.stderr
+
+
+def lines(tmp_path, program, workers=3, **environment):
+    code, out, errors = launch(tmp_path, program, workers, **environment)
+    assert code == 0, errors
+    return out
+
+
+def test_one_worker_needs_no_launcher():
+    world = tn.distributed.init()
+    assert (world.rank(), world.size()) == (0, 1)
+    assert not tn.distributed.is_available()
+    x = tn.array([1.0, 2.0])
+    for f in ("all_sum", "all_max", "all_min", "all_gather", "sum_scatter", "all_to_all"):
+        assert getattr(tn.distributed, f)(x).tolist() == [1.0, 2.0]
+    assert tn.distributed.broadcast(x).tolist() == [1.0, 2.0]
+    assert tn.distributed.all_gather(tn.array(3.0)).shape == (1,)
+    tn.distributed.barrier()
+    part = world.split(4)
+    assert (part.rank(), part.size()) == (0, 1)
+
+
+def test_collectives(tmp_path):
+    program = """
+    x = tn.arange(6.0) + 10 * rank
+    for f in (dist.all_sum, dist.all_max, dist.all_min, dist.all_gather, dist.sum_scatter,
+              dist.all_to_all):
+        say(f.__name__, f(x).tolist())
+    say("broadcast", dist.broadcast(x, 1).tolist())
+    dist.barrier()
+    """
+    out = lines(tmp_path, program)
+    x = [np.arange(6.0) + 10 * r for r in range(3)]
+    want = []
+    for rank in range(3):
+        two = slice(2 * rank, 2 * rank + 2)
+        want += [
+            f"{rank} all_sum {sum(x).tolist()}",
+            f"{rank} all_max {x[2].tolist()}",
+            f"{rank} all_min {x[0].tolist()}",
+            f"{rank} all_gather {np.concatenate(x).tolist()}",
+            f"{rank} sum_scatter {sum(x)[two].tolist()}",
+            f"{rank} all_to_all {np.concatenate([y[two] for y in x]).tolist()}",
+            f"{rank} broadcast {x[1].tolist()}",
+        ]
+    assert out == sorted(want)
+
+
+def test_collectives_have_derivatives_and_compile(tmp_path):
+    program = """
+    x = tn.arange(4.0) + rank
+    loss = lambda x: ((rank + 1) * dist.all_sum(x) ** 2).sum()
+    say(tn.grad(loss)(x).tolist(), tn.compile(tn.grad(loss))(x).tolist())
+    say(tn.vmap(dist.all_sum)(tn.ones((2, 3))).tolist())
+    """
+    out = lines(tmp_path, program, workers=2)
+    total = 2 * np.arange(4.0) + 1
+    wanted = (3 * 2 * total).tolist()  # the losses of both workers depend on every x
+    for rank in range(2):
+        assert f"{rank} {wanted} {wanted}" in out
+        assert f"{rank} {[[2.0] * 3] * 2}" in out
+
+
+def test_groups(tmp_path):
+    program = """
+    half = world.split(rank % 2, -rank)
+    say(half.rank(), half.size(), dist.all_gather(tn.array([rank]), half).tolist())
+    """
+    out = lines(tmp_path, program, workers=4)
+    assert out == ["0 1 2 [2, 0]", "1 1 2 [3, 1]", "2 0 2 [2, 0]", "3 0 2 [3, 1]"]
+
+
+def test_training_in_parts_equals_training_on_all(tmp_path):
+    program = """
+    tn.random.seed(0)
+    model = tn.nn.Sequential(tn.nn.Linear(6, 8), tn.nn.tanh, tn.nn.Linear(8, 1))
+    optimizer = tn.optim.SGD(learning_rate=0.1)
+    x = tn.random.normal((12, 6), key=tn.random.key(1))
+    y = x.sum(axis=1, keepdims=True)
+    loss = lambda model, x, y: ((model(x) - y) ** 2).mean()
+    step = tn.nn.value_and_grad(model, loss)
+    mine = slice(12 // size * rank, 12 // size * (rank + 1))
+    for _ in range(5):
+        value, gradients = step(model, x[mine], y[mine])
+        optimizer.update(model, tn.nn.average_gradients(gradients))
+    say(dist.all_sum(value).item() / size, model.layers[0].weight.sum().item())
+    """
+    alone = lines(tmp_path, program, workers=1)[0].split()
+    several = [line.split() for line in lines(tmp_path, program, workers=3)]
+    assert len({tuple(words[1:]) for words in several}) == 1  # the same bits
+    np.testing.assert_allclose(
+        [float(w) for w in several[0][1:]], [float(w) for w in alone[1:]], rtol=1e-5
+    )
+
+
+def test_different_calls_are_reported_by_all(tmp_path):
+    program = """
+    try:
+        dist.all_sum(tn.ones(3 if rank == 1 else 2)).eval()
+    except tn.Error as error:
+        say(type(error).__name__, error)
+    """
+    code, out, _ = launch(tmp_path, program)
+    assert code == 0
+    reports = [line for line in out if "WorkerFailed" in line]
+    assert len(reports) == 3
+    for line in reports:
+        assert "workers disagree: worker " in line
+        assert "of 3 elements of 4 bytes" in line and "of 2 elements of 4 bytes" in line
+
+
+@pytest.mark.parametrize(
+    "end, text, code",
+    [
+        ("os.kill(os.getpid(), signal.SIGKILL)", "worker 1 was killed by signal 9", 137),
+        ("sys.exit(3)", "worker 1 ended with code 3", 3),
+        ("os._exit(0)", "worker 1 has ended, but worker ", 1),
+    ],
+    ids=["killed", "failed", "ended"],
+)
+def test_a_worker_that_ends_is_named_by_all_others(tmp_path, end, text, code):
+    program = f"""
+    import os, signal, sys
+    dist.all_sum(tn.ones(3)).eval()
+    if rank == 1:
+        {end}
+    dist.all_sum(tn.ones(3)).eval()
+    """
+    began = time.monotonic()
+    found, _, errors = launch(tmp_path, program)
+    assert found == code
+    assert errors.count("tenon.WorkerFailed: " + text) == 2
+    assert time.monotonic() - began < 60  # not by the time-out of collectives
+
+
+def test_a_worker_that_hangs_is_reported(tmp_path):
+    program = """
+    import time
+    if rank == 1:
+        time.sleep(1000)
+    dist.all_sum(tn.ones(3)).eval()
+    """
+    _, _, errors = launch(tmp_path, program, TENON_COLLECTIVE_TIMEOUT="1")
+    assert "no progress for 1 s in all_reduce #1" in errors
+    assert "worker 1 is before its first call" in errors
+
+
+def test_workers_end_with_their_launcher(tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text("import os, time\nprint(os.getpid(), flush=True)\ntime.sleep(1000)\n")
+    command = [sys.executable, "-m", "tenon", "launch", "-n", "2", str(path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as launcher:
+        workers = [int(launcher.stdout.readline()) for _ in range(2)]
+        launcher.kill()
+    deadline = time.monotonic() + 30
+    for worker in workers:
+        while os.path.exists(f"/proc/{worker}") and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert not os.path.exists(f"/proc/{worker}")
+
+
+def test_launcher_passes_signals_on(tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text("import time\nprint('ready', flush=True)\ntime.sleep(1000)\n")
+    command = [sys.executable, "-m", "tenon", "launch", "-n", "2", str(path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as launcher:
+        assert [launcher.stdout.readline() for _ in range(2)] == ["ready\n"] * 2
+        launcher.send_signal(signal.SIGTERM)
+        assert launcher.wait(60) == 128 + signal.SIGTERM
+
+
+def test_programs_that_do_not_start(tmp_path):
+    command = [sys.executable, "-m", "tenon", "launch", "-n", "2", "no-such-program"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 127
+    assert "worker 0 could not start no-such-program" in done.stderr or (
+        "worker 1 could not start no-such-program" in done.stderr
+    )
+
+
+@pytest.mark.parametrize(
+    "environment, text",
+    [
+        ({"TENON_RANK": "1"}, "workers: the environment is incomplete: TENON_RANK=1"),
+        ({"TENON_RANK": "x"}, "workers: TENON_RANK is not a number: x"),
+        (
+            {"TENON_RANK": "0", "TENON_SIZE": "2", "TENON_WORLD_MEMORY": "0"},
+            "file descriptor 0 is not the shared memory of a launcher",
+        ),
+    ],
+    ids=["incomplete", "text", "no memory"],
+)
+def test_environments_of_no_launcher(environment, text):
+    command = [sys.executable, "-c", "import tenon as tn; tn.distributed.init()"]
+    done = subprocess.run(command, env=os.environ | environment, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert text in done.stderr
+
+
+def test_misuse():
+    with pytest.raises(tn.Error, match="broadcast: there is no worker 3: the group has 1"):
+        tn.distributed.broadcast(tn.ones(2), 3)
+    with pytest.raises(tn.Error, match="sum_scatter: 1 workers do not divide axis 0"):
+        tn.distributed.sum_scatter(tn.array(1.0))
