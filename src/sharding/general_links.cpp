@@ -280,12 +280,12 @@ Loops link_window_fold(const OpView& op) {
   return loops;
 }
 
-struct Rule {
+struct LinkRule {
   const OpDef* op;
   Loops (*link)(const OpView& op);
 };
 
-constexpr Rule kRules[] = {
+constexpr LinkRule kRules[] = {
     {&ops::dot, link_dot},
     {&ops::conv, link_conv},
     {&ops::conv_weights, link_conv_weights},
@@ -327,7 +327,7 @@ constexpr Rule kRules[] = {
 }  // namespace
 
 std::vector<Loop> loops_of_general(const OpView& op) {
-  auto rule = std::ranges::find(kRules, &op.op, &Rule::op);
+  auto rule = std::ranges::find(kRules, &op.op, &LinkRule::op);
   return rule == std::end(kRules) ? Loops() : rule->link(op);
 }
 

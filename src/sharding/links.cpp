@@ -155,16 +155,22 @@ std::vector<std::vector<int>> ops_at_values(const Graph& graph) {
   return at;
 }
 
-struct Links::Body {
-  Graph graph;
+struct Links::Inside {
+  InnerGraph inner;
   Links links;
   std::vector<std::vector<int>> ops_at;
-  explicit Body(Graph g) : graph(std::move(g)), links(graph), ops_at(ops_at_values(graph)) {}
+  std::vector<std::vector<Val>> alike;
+  explicit Inside(InnerGraph graph)
+      : inner(std::move(graph)),
+        links(inner.graph),
+        ops_at(ops_at_values(inner.graph)),
+        alike(inner.neighbours()) {}
 
   /// Digits of all values when one axis divides those given and nothing is folded, gathered or in
   /// conflict; nothing when that cannot be.
-  std::optional<std::vector<Digit>> spread(Val seed, Digit from, int64_t parts) {
-    std::vector<Digit> digits(graph.types.size());
+  std::optional<std::vector<Digit>> spread(const std::vector<Val>& seeds, Digit from,
+                                           int64_t parts) {
+    std::vector<Digit> digits(inner.graph.types.size());
     std::deque<Val> waiting;
     auto place = [&](Val v, Digit digit) {
       Digit& now = digits[static_cast<size_t>(v)];
@@ -173,18 +179,21 @@ struct Links::Body {
       waiting.push_back(v);
       return true;
     };
-    place(seed, from);
+    for (Val v : seeds)
+      if (!place(v, from)) return {};
     for (; !waiting.empty(); waiting.pop_front()) {
       Val v = waiting.front();
-      for (int op : ops_at[static_cast<size_t>(v)]) {
+      Digit here = digits[static_cast<size_t>(v)];
+      for (Val other : alike[static_cast<size_t>(v)])
+        if (!place(other, here)) return {};
+      for (int op : ops_at[static_cast<size_t>(v)])
         for (int slot = 0; slot < links.slots(op); ++slot) {
           if (links.value(op, slot) != v) continue;
-          auto reach = links.follow(op, slot, digits[static_cast<size_t>(v)], parts);
+          auto reach = links.follow(op, slot, here, parts);
           if (!reach || reach->fold) return {};
           for (int k = 0; k < links.slots(op); ++k)
             if (!place(links.value(op, k), reach->slots[static_cast<size_t>(k)])) return {};
         }
-      }
     }
     return digits;
   }
@@ -232,35 +241,39 @@ Links::Known& Links::known(int op) {
   known.is_made = true;
   const GraphOp& one = op_at(op);
   if (one.op == &scalar_leaf) return known;
-  if (one.op->body)
-    known.body = std::make_unique<Body>(body_graph(*one.op, one.attr_data(), graph_.in_types(one)));
+  if (auto inner = inner_graph(graph_, one))
+    known.inside = std::make_unique<Inside>(std::move(*inner));
   else
     known.loops = loops_of(view(op));
   return known;
 }
 
-const Graph& Links::body(int op) { return known(op).body->graph; }
+const InnerGraph* Links::inner(int op) {
+  Known& links = known(op);
+  return links.inside ? &links.inside->inner : nullptr;
+}
 
 std::optional<Reach> Links::follow(int op, int slot, Digit from, int64_t parts) {
   Known& links = known(op);
-  if (links.body) return follow_body(op, slot, from, parts);
+  if (links.inside) return follow_inside(op, slot, from, parts);
   OpView made = view(op);
   for (const Loop& loop : links.loops)
     if (auto reach = reach_along(loop, made, slot, from, parts)) return reach;
   return {};
 }
 
-std::optional<Reach> Links::follow_body(int op, int slot, Digit from, int64_t parts) {
-  const GraphOp& one = op_at(op);
-  Body& body = *known(op).body;
-  auto value_at = [&](int k) {
-    return k < one.ins ? Val(k) : body.graph.outputs[static_cast<size_t>(k - one.ins)];
-  };
-  auto digits = body.spread(value_at(slot), from, parts);
+std::optional<Reach> Links::follow_inside(int op, int slot, Digit from, int64_t parts) {
+  Inside& inside = *known(op).inside;
+  const InnerSlot& start = inside.inner.slots[static_cast<size_t>(slot)];
+  if (from.dim < start.steps || start.values.empty()) return {};
+  auto digits = inside.spread(start.values, {from.dim - start.steps, from.radix}, parts);
   if (!digits) return {};
   Reach reach{{}, {}, std::move(*digits)};
-  for (int k = 0; k < one.ins + one.outs; ++k)
-    reach.slots.push_back(reach.inside[static_cast<size_t>(value_at(k))]);
+  for (const InnerSlot& at : inside.inner.slots) {
+    Digit digit = at.values.empty() ? Digit{} : reach.inside[static_cast<size_t>(at.values[0])];
+    if (digit) digit.dim += at.steps;
+    reach.slots.push_back(digit);
+  }
   return reach;
 }
 

@@ -7,6 +7,7 @@
 #include "ir/graph.h"
 #include "ir/mesh_layout.h"
 #include "loop/op.h"
+#include "sharding/inner_graph.h"
 
 namespace tn::sharding {
 
@@ -49,7 +50,7 @@ std::vector<Loop> loops_of_general(const OpView& op);
 struct Reach {
   std::vector<Digit> slots;  // of operands, then results
   std::optional<loop::Monoid> fold = {};
-  std::vector<Digit> inside = {};  // of every value of a composite's body
+  std::vector<Digit> inside = {};  // of every value of the graphs inside the op
   friend bool operator==(const Reach&, const Reach&) = default;
 };
 
@@ -65,20 +66,20 @@ class Links {
   /// The value in a slot of an op.
   Val value(int op, int slot) const;
   int slots(int op) const { return op_at(op).ins + op_at(op).outs; }
-  /// The graph that a composite consists of.
-  const Graph& body(int op);
+  /// What is inside an op; null where nothing is.
+  const InnerGraph* inner(int op);
 
  private:
-  struct Body;
+  struct Inside;
   struct Known {
     bool is_made = false;
     std::vector<Loop> loops;
-    std::unique_ptr<Body> body;
+    std::unique_ptr<Inside> inside;
   };
   const GraphOp& op_at(int op) const { return graph_.ops[static_cast<size_t>(op)]; }
   OpView view(int op) const;
   Known& known(int op);
-  std::optional<Reach> follow_body(int op, int slot, Digit from, int64_t parts);
+  std::optional<Reach> follow_inside(int op, int slot, Digit from, int64_t parts);
   bool is_zero(Val v) const;
 
   const Graph& graph_;

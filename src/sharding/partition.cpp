@@ -263,27 +263,79 @@ class Partition {
   /// Whether the op on what a worker of the finest mesh holds gives what it is to hold.
   bool fits(int i, const Division& division) {
     const GraphOp& op = op_at(i);
-    std::vector<TypeRef> types = local_types(i, division, finest_), in = from_.in_types(op);
-    Types all(types), local_in = all.first(in.size()), local_out = all.subspan(in.size());
+    if (!has_room_inside(i, division)) return false;
+    std::vector<TypeRef> types = local_types(i, division, finest_);
+    Types all(types), in = all.first(static_cast<size_t>(op.ins));
     try {
-      if (op.op->body && !keeps_body(i, division)) return false;
-      const Attrs* attrs = local_attrs(op, in, from_.out_types(op), local_in, local_out);
-      return std::ranges::equal(infer_types(*op.op, attrs, local_in), local_out);
+      const Attrs* attrs = attrs_for(i, division, finest_, types);
+      if (op.op->body && op.op != &ops::call && !keeps_body(i, division)) return false;
+      if (!divides_inside(i, division)) return false;
+      return std::ranges::equal(infer_types(*op.op, attrs, in), all.subspan(in.size()));
     } catch (const Error&) {
       return false;
     }
   }
 
-  /// Whether the composite on local operands is its body, divided.
-  bool keeps_body(int i, const Division& division) {
+  const Attrs* attrs_for(int i, const Division& division, const Mesh& mesh, Types types) {
     const GraphOp& op = op_at(i);
-    const Graph& body = links_.body(i);
-    std::vector<Layout> layouts(body.types.size(), Layout(mesh_));
+    std::vector<GraphRef> graphs = graphs_of(op);
+    size_t ins = static_cast<size_t>(op.ins);
+    if (graphs.empty() || division.is_whole())
+      return local_attrs(op, from_.in_types(op), from_.out_types(op), types.first(ins),
+                         types.subspan(ins));
+    for (size_t k = 0; k < graphs.size(); ++k)
+      graphs[k] = intern(divided_inside(i, division, mesh, *graphs[k], k).graph);
+    return with_graphs(op, graphs);
+  }
+
+  /// Layouts of the values inside the op.
+  std::vector<Layout> layouts_inside(int i, const Division& division) const {
+    const InnerGraph& inner = *links_.inner(i);
+    std::vector<Layout> layouts(inner.graph.types.size(), Layout(mesh_));
     for (int t = 0; t < mesh_.count(); ++t)
       if (const auto& reach = division.reaches[static_cast<size_t>(t)])
         for (size_t v = 0; v < layouts.size(); ++v) layouts[v][t] = reach->inside[v];
+    return layouts;
+  }
+
+  /// Whether several axes have room inside the op.
+  bool has_room_inside(int i, const Division& division) const {
+    const InnerGraph* inner = links_.inner(i);
+    if (!inner) return true;
+    std::vector<Layout> layouts = layouts_inside(i, division);
+    for (size_t v = 0; v < layouts.size(); ++v)
+      for (int t = 0; t < mesh_.count(); ++t)
+        if (Digit digit = layouts[v][t];
+            digit && !has_room(mesh_, layouts[v], inner->graph.types[v]->shape, t, digit))
+          return false;
+    return true;
+  }
+
+  /// A graph among the op's attributes, as a worker runs it.
+  Partitioned divided_inside(int i, const Division& division, const Mesh& mesh, const Graph& graph,
+                             size_t k) {
+    std::vector<Layout> all = layouts_inside(i, division), layouts;
+    for (Val v : links_.inner(i)->values_of[k]) layouts.push_back(all[static_cast<size_t>(v)]);
+    Links links(graph);
+    return partition(graph, mesh, layouts, links, nullptr);
+  }
+
+  /// Whether no graph among the attributes communicates or folds.
+  bool divides_inside(int i, const Division& division) {
+    std::vector<GraphRef> graphs = graphs_of(op_at(i));
+    for (size_t k = 0; k < graphs.size(); ++k) {
+      Partitioned inside = divided_inside(i, division, finest_, *graphs[k], k);
+      if (inside.transitions > 0 || inside.folds > 0) return false;
+    }
+    return true;
+  }
+
+  /// Whether the composite on local operands is its body, divided.
+  bool keeps_body(int i, const Division& division) {
+    const GraphOp& op = op_at(i);
+    const Graph& body = links_.inner(i)->graph;
     Links links(body);
-    Partitioned inside = partition(body, finest_, layouts, links, nullptr);
+    Partitioned inside = partition(body, finest_, layouts_inside(i, division), links, nullptr);
     std::vector<TypeRef> types = local_types(i, division, finest_);
     types.resize(static_cast<size_t>(op.ins));
     return inside.transitions == 0 && same(inside.graph, body_graph(*op.op, op.attr_data(), types));
@@ -345,10 +397,8 @@ class Partition {
       results.push_back({division.layout(mesh_, op.ins + k), monoid, {}});
       results.back().layout.partial = division.folded() | division.kept;
     }
-    std::vector<TypeRef> types = local_types(i, division, mesh_), in = from_.in_types(op);
-    Types all(types);
-    const Attrs* attrs =
-        local_attrs(op, in, from_.out_types(op), all.first(in.size()), all.subspan(in.size()));
+    std::vector<TypeRef> types = local_types(i, division, mesh_);
+    const Attrs* attrs = attrs_for(i, division, mesh_, types);
     folds_ += division.fold().has_value();
     Counter parts = parts_of(division.folded() | division.kept);
     do {

@@ -1,6 +1,5 @@
 #include "sharding/positions.h"
 
-#include "ir/interned.h"
 #include "ops/op_attrs.h"
 #include "ops/op_decls.h"
 #include "ops/shapes.h"
@@ -25,7 +24,6 @@ Val coordinates(LocalGraph& graph, const Mesh& mesh, const Shape& shape, int axi
 
 /// random_bits from the positions in the whole tensor: those of `random_fold_in`.
 Graph bits_at(TypeRef key, TypeRef out, const Shape& whole, const Shape& local) {
-  RecordScope scope;
   Tensors params{make_param(key)};
   Tensor place;
   Dim stride = 1;

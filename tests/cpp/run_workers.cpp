@@ -236,6 +236,14 @@ std::string sharded_text(const std::string& text) {
   Decisions decisions;
   sharding::Sharded made = sharding::shard(graph, mesh, constraints, &decisions);
   verify(made.local.graph, "shard");
+  Mesh alone = mesh;
+  for (MeshAxis& axis : alone.axes) axis.size = 1;
+  Tensors in = random_inputs(graph, 7);
+  for (Tensor& x : in)
+    if (x.dtype() == DType::i64) x = abs(x);  // indices
+  Tensors expected = run_partitioned(sharding::shard(graph, alone, constraints).local, alone, in);
+  CHECK(first_difference(expected, run_partitioned(made.local, mesh, in)) == "");
+  if (made.local.folds == 0) CHECK(first_difference(values_eagerly(graph, in), expected) == "");
   std::string out;
   for (Val v = 0; v < graph.values(); ++v) {
     const Layout& layout = made.layouts[static_cast<size_t>(v)];

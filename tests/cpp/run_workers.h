@@ -21,7 +21,7 @@ Tensors run_partitioned(const sharding::Partitioned& made, const Mesh& mesh, con
 int count_ops(const Graph& graph, std::string_view name);
 
 /// A case of tests/golden/sharding: lines "mesh data=4" and "%x @[data,-] parameter", then a graph.
-/// What comes of it: layouts, the graph of a worker, and what was refused.
+/// What comes of it: layouts, the graph of a worker, and what was refused. Both are run.
 std::string sharded_text(const std::string& text);
 
 }  // namespace tn

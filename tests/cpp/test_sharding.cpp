@@ -212,3 +212,40 @@ TEST_CASE("a graph of one worker is not divided again") {
   CHECK(contains(error_in([&] { sharding::shard(graph, parse_mesh("data=2"), {}); }),
                  "shard: the graph has collectives of its own: all_sum"));
 }
+
+TEST_CASE("a symbolic size is divided where its factors allow it") {
+  Graph graph = parse_graph(
+      "func @main(%x: f32[4*B,6]) {\n"
+      "  %0 = exp %x\n"
+      "  %1 = sum %0 {axis=[1]}\n"
+      "  return %1\n"
+      "}\n");
+  Mesh mesh = parse_mesh("data=2");
+  Constraint c{0, parse_layout("@[data,-]", mesh, *graph.types[0])};
+  CHECK(to_text(sharding::shard(graph, mesh, {&c, 1}).local.graph) ==
+        "func @main(%x: f32[2*B,6]) -> f32[2*B] {\n"
+        "  %0 = exp %x : f32[2*B,6]\n"
+        "  %1 = sum %0 {axis=[1]} : f32[2*B]\n"
+        "  return %1\n"
+        "}\n");
+}
+
+TEST_CASE("every decision names its reason and the op") {
+  Graph graph = parse_graph(
+      "func @main(%x: f32[4,6], %w: f32[6,3]) {\n"
+      "  %0 = dot %x, %w {lhs_contract=[1], rhs_contract=[0]}\n"
+      "  %1 = sort %0 {axis=0}\n"
+      "  return %1\n"
+      "}\n");
+  Mesh mesh = parse_mesh("data=2");
+  Constraint c{0, parse_layout("@[data,-]", mesh, *graph.types[0])};
+  Decisions decisions;
+  sharding::shard(graph, mesh, {&c, 1}, &decisions);
+  std::vector<std::string> lines;
+  for (const Decision& d : decisions)
+    lines.push_back(format("{}{}: {}", d.made ? "" : "refused: ", d.what, d.reason));
+  CHECK(lines == std::vector<std::string>{"f32[4,6] @[data,-]: 'data' is given",
+                                          "f32[4,3] @[data,-]: 'data' through dot",
+                                          "refused: f32[4,3] @[data,-]: sort is not divided there",
+                                          "all_gather of f32[2,3] along 'data': for sort"});
+}
