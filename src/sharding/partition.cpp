@@ -62,12 +62,13 @@ bool same(const Graph& a, const Graph& b) {
 
 class Partition {
  public:
-  Partition(const Graph& graph, const Mesh& mesh, const std::vector<Layout>& layouts, Links& links,
+  Partition(const Graph& graph, const Mesh& mesh, const Layouts& layouts, Links& links,
             Decisions* decisions)
       : from_(graph),
         mesh_(mesh),
         finest_(finest(mesh)),
-        layouts_(layouts),
+        layouts_(layouts.values),
+        folds_first_(layouts.folds),
         links_(links),
         decisions_(decisions),
         local_(mesh, decisions),
@@ -211,7 +212,9 @@ class Partition {
     bool is_sum = partial && op_at(i).ins > 1;
     for (int t = 0; t < mesh_.count(); ++t) {
       if (is_sum && partial >> t & 1) continue;
-      std::optional<Reach> reach = from_results(i, t);
+      std::optional<Reach> reach;
+      if (folds_first_[static_cast<size_t>(i)] >> t & 1) reach = from_operands(i, t);
+      if (!reach) reach = from_results(i, t);
       if (!reach) reach = from_operands(i, t);
       if (!reach) continue;
       std::optional<Monoid> fold = division.fold();
@@ -314,8 +317,10 @@ class Partition {
   /// A graph among the op's attributes, as a worker runs it.
   Partitioned divided_inside(int i, const Division& division, const Mesh& mesh, const Graph& graph,
                              size_t k) {
-    std::vector<Layout> all = layouts_inside(i, division), layouts;
-    for (Val v : links_.inner(i)->values_of[k]) layouts.push_back(all[static_cast<size_t>(v)]);
+    std::vector<Layout> all = layouts_inside(i, division);
+    Layouts layouts{{}, std::vector<uint32_t>(graph.ops.size())};
+    for (Val v : links_.inner(i)->values_of[k])
+      layouts.values.push_back(all[static_cast<size_t>(v)]);
     Links links(graph);
     return partition(graph, mesh, layouts, links, nullptr);
   }
@@ -335,7 +340,8 @@ class Partition {
     const GraphOp& op = op_at(i);
     const Graph& body = links_.inner(i)->graph;
     Links links(body);
-    Partitioned inside = partition(body, finest_, layouts_inside(i, division), links, nullptr);
+    Layouts layouts{layouts_inside(i, division), std::vector<uint32_t>(body.ops.size())};
+    Partitioned inside = partition(body, finest_, layouts, links, nullptr);
     std::vector<TypeRef> types = local_types(i, division, finest_);
     types.resize(static_cast<size_t>(op.ins));
     return inside.transitions == 0 && same(inside.graph, body_graph(*op.op, op.attr_data(), types));
@@ -416,6 +422,7 @@ class Partition {
   const Mesh& mesh_;
   const Mesh finest_;
   const std::vector<Layout>& layouts_;
+  const std::vector<uint32_t>& folds_first_;
   Links& links_;
   Decisions* decisions_;
   LocalGraph local_;
@@ -426,8 +433,8 @@ class Partition {
 
 }  // namespace
 
-Partitioned partition(const Graph& graph, const Mesh& mesh, const std::vector<Layout>& layouts,
-                      Links& links, Decisions* decisions) {
+Partitioned partition(const Graph& graph, const Mesh& mesh, const Layouts& layouts, Links& links,
+                      Decisions* decisions) {
   return Partition(graph, mesh, layouts, links, decisions).run();
 }
 

@@ -1,7 +1,6 @@
 #pragma once
 // Partitioning: the global graph as the graph that every worker runs.
-#include "ir/decision.h"
-#include "sharding/links.h"
+#include "sharding/propagate.h"
 
 namespace tn::sharding {
 
@@ -12,13 +11,13 @@ struct Partitioned {
   int folds = 0;  // ops that fold a divided dimension, and so add in another order
 };
 
-/// Ops take their loops from the layouts of their results. A fold over a dimension that all its
-/// operands divide stays divided and is resolved where its value is read, unless the reader is
+/// Ops take their loops from the layouts of their results, unless a fold came first. A fold over a
+/// dimension that all its operands divide stays divided and is resolved where its value is read, unless the reader is
 /// linear and has a smaller result.
 ///
 /// Graphs for meshes of the same parts compute the same bits, whatever the sizes.
-Partitioned partition(const Graph& graph, const Mesh& mesh, const std::vector<Layout>& layouts,
-                      Links& links, Decisions* decisions);
+Partitioned partition(const Graph& graph, const Mesh& mesh, const Layouts& layouts, Links& links,
+                      Decisions* decisions);
 
 /// The attributes of an op for operands and results of other extents.
 const Attrs* local_attrs(const GraphOp& op, Types in, Types out, Types local_in, Types local_out);

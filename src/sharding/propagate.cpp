@@ -19,7 +19,7 @@ class Propagation {
         reached_(graph.ops.size() * static_cast<size_t>(mesh.count())),
         layouts_(graph.types.size(), Layout(mesh)) {}
 
-  std::vector<Layout> run(std::span<const Constraint> constraints) {
+  Layouts run(std::span<const Constraint> constraints) {
     for (Priority priority : {Priority::data, Priority::parameter, Priority::stored}) {
       for (const Constraint& c : constraints) {
         if (c.priority != priority) continue;
@@ -28,7 +28,12 @@ class Propagation {
       }
       for (; !waiting_.empty(); waiting_.pop_front()) spread(waiting_.front(), priority);
     }
-    return std::move(layouts_);
+    std::vector<uint32_t> folds(graph_.ops.size());
+    for (size_t i = 0; i < reached_.size(); ++i) {
+      size_t axes = static_cast<size_t>(mesh_.count());
+      if (reached_[i] && reached_[i]->fold) folds[i / axes] |= 1u << i % axes;
+    }
+    return {std::move(layouts_), std::move(folds)};
   }
 
  private:
@@ -117,9 +122,8 @@ class Propagation {
 
 }  // namespace
 
-std::vector<Layout> propagate(const Graph& graph, const Mesh& mesh,
-                              std::span<const Constraint> constraints, Links& links,
-                              Decisions* decisions) {
+Layouts propagate(const Graph& graph, const Mesh& mesh, std::span<const Constraint> constraints,
+                  Links& links, Decisions* decisions) {
   return Propagation(graph, mesh, links, decisions).run(constraints);
 }
 

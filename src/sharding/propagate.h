@@ -15,10 +15,14 @@ struct Constraint {
   Priority priority = Priority::data;
 };
 
-/// A layout for every value, without partial ones. A mesh axis is given to a tensor once, and to
+struct Layouts {
+  std::vector<Layout> values;   // of every value, without partial ones
+  std::vector<uint32_t> folds;  // of every op: mesh axes that reached it along a fold
+};
+
+/// A layout for every value. A mesh axis is given to a tensor once, and to
 /// an op once: what comes first stays. Depends on the parts of the mesh, not on its sizes.
-std::vector<Layout> propagate(const Graph& graph, const Mesh& mesh,
-                              std::span<const Constraint> constraints, Links& links,
-                              Decisions* decisions);
+Layouts propagate(const Graph& graph, const Mesh& mesh, std::span<const Constraint> constraints,
+                  Links& links, Decisions* decisions);
 
 }  // namespace tn::sharding

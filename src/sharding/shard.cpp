@@ -13,8 +13,9 @@ Sharded shard(const Graph& graph, const Mesh& mesh, std::span<const Constraint> 
            "shard: the graph has collectives of its own: {}", op.op->name);
   Links links(graph);
   Sharded made;
-  made.layouts = propagate(graph, mesh, constraints, links, decisions);
-  made.local = partition(graph, mesh, made.layouts, links, decisions);
+  Layouts layouts = propagate(graph, mesh, constraints, links, decisions);
+  made.local = partition(graph, mesh, layouts, links, decisions);
+  made.layouts = std::move(layouts.values);
   return made;
 }
 

@@ -1,7 +1,6 @@
 #pragma once
 // The sharding pass: from a graph, a mesh and the layouts of some values to the graph of a worker.
 #include "sharding/partition.h"
-#include "sharding/propagate.h"
 
 namespace tn::sharding {
 

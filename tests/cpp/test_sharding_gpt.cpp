@@ -108,6 +108,16 @@ std::vector<Constraint> divide_data(const Gpt& gpt, const Graph& graph, const Me
   return list;
 }
 
+/// What blocks are added to: sums with the type of the embedded tokens, forwards.
+std::vector<Val> residuals(const Gpt& gpt, const Graph& graph) {
+  TypeRef type = intern(DType::f32, {gpt.rows, gpt.length, gpt.width});
+  std::vector<Val> list;
+  for (const GraphOp& op : graph.ops)
+    if (op.op->name == "add" && graph.types[static_cast<size_t>(op.out)] == type)
+      if (static_cast<int64_t>(list.size()) < 2 * gpt.layers) list.push_back(op.out);
+  return list;
+}
+
 std::string counts(const Graph& graph) {
   std::string text;
   for (std::string_view name : {"all_sum", "all_gather", "reduce_scatter", "all_to_all"})
@@ -144,6 +154,17 @@ TEST_CASE("collectives of a training step") {
         format("1 all_sum, {} all_gather, {} reduce_scatter", parameters, parameters));
   // Two sums of activations a layer, forwards and backwards.
   CHECK(counted(tensor) == format("{} all_sum", parameters + 1 + 4 * gpt.layers));
+  // Residuals divided by positions: a sum becomes a scatter, and a gather in front of the next
+  // product. Norms and their gains keep small sums.
+  std::vector<Constraint> sequence = tensor;
+  for (Constraint& c : sequence) c.priority = Priority::data;
+  for (Val v : residuals(gpt, graph)) {
+    TypeRef type = graph.types[static_cast<size_t>(v)];
+    sequence.push_back({v, parse_layout("@[data,model,-]", mesh, *type), Priority::parameter});
+  }
+  int64_t l = gpt.layers;
+  CHECK(counted(sequence) == format("{} all_sum, {} all_gather, {} reduce_scatter",
+                                    parameters + 1 + 2 * l + 2, 4 * l, 4 * l));
   CHECK(counted(both) == format("{} all_sum, {} all_gather, {} reduce_scatter", 1 + 4 * gpt.layers,
                                 parameters, parameters));
 }
@@ -162,6 +183,10 @@ TEST_CASE("a training step on any number of workers gives the same bits") {
     constrain(gpt, graph, mesh, "down", "@[-,model]", Priority::parameter, constraints);
     constrain(gpt, graph, mesh, "out", "@[-,model]", Priority::parameter, constraints);
     constrain(gpt, graph, mesh, "up", "@[-,data]", Priority::stored, constraints);
+    Val residual = residuals(gpt, graph)[1];
+    Layout positions =
+        parse_layout("@[data,model,-]", mesh, *graph.types[static_cast<size_t>(residual)]);
+    constraints.push_back({residual, positions, Priority::parameter});
     Tensors made = run_partitioned(sharding::shard(graph, mesh, constraints).local, mesh, in);
     if (expected.empty()) expected = made;
     CHECK_MESSAGE(first_difference(expected, made).empty(), text);
