@@ -12,8 +12,8 @@ struct Partitioned {
 };
 
 /// Ops take their loops from the layouts of their results, unless a fold came first. A fold over a
-/// dimension that all its operands divide stays divided and is resolved where its value is read, unless the reader is
-/// linear and has a smaller result.
+/// dimension that all its operands divide stays divided and is resolved where its value is read,
+/// unless the reader is linear and its result is no larger.
 ///
 /// Graphs for meshes of the same parts compute the same bits, whatever the sizes.
 Partitioned partition(const Graph& graph, const Mesh& mesh, const Layouts& layouts, Links& links,
