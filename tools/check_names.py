@@ -19,7 +19,6 @@ ROOMS = ("src", "include", "python/src", "python/tenon")  # where a file is foun
 PACKAGE_FILES = ("__init__", "__main__")
 SHARED_FILE_NAMES = {  # file name without suffixes: why two folders have it
     "checks": "of the arguments of layers, in the languages of nn",
-    "pools": "layers of nn, and the blocks of models that only Python has",
     "layers": "of nn and of models, in both languages",
     "physical": "the model that runs, in both languages",
     "weights": "initial and saved ones, in the languages of nn",

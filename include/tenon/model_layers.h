@@ -6,6 +6,27 @@
 
 namespace tn::model {
 
+/// Attention scores minus the distance between query and key times a slope per head.
+Block ALiBi(int64_t offset = 0);
+
+/// The means of `output_size` windows of [batch, channels, length].
+Block AdaptiveAvgPool1d(const Ints& output_size, bool channels_last = false);
+
+/// The means of `output_size` windows of [batch, channels, height, width].
+Block AdaptiveAvgPool2d(const Ints& output_size, bool channels_last = false);
+
+/// The means of `output_size` windows of [batch, channels, depth, height, width].
+Block AdaptiveAvgPool3d(const Ints& output_size, bool channels_last = false);
+
+/// The largest elements of `output_size` windows of [batch, channels, length].
+Block AdaptiveMaxPool1d(const Ints& output_size, bool channels_last = false);
+
+/// The largest elements of `output_size` windows of [batch, channels, height, width].
+Block AdaptiveMaxPool2d(const Ints& output_size, bool channels_last = false);
+
+/// The largest elements of `output_size` windows of [batch, channels, depth, height, width].
+Block AdaptiveMaxPool3d(const Ints& output_size, bool channels_last = false);
+
 struct AvgPool1dSettings {
   Maybe<Ints> stride = {};
   Ints padding = Ints{0};
@@ -32,6 +53,12 @@ struct AvgPool3dSettings {
 };
 /// The mean of each window of [batch, channels, depth, height, width].
 Block AvgPool3d(const Ints& kernel_size, const AvgPool3dSettings& settings = {});
+
+/// Minus the log of the probability of targets 0 and 1 (or between).
+Block BCELoss(std::string_view reduction = "mean");
+
+/// `BCELoss` of `sigmoid(input)`.
+Block BCEWithLogitsLoss(std::string_view reduction = "mean");
 
 struct BatchNormSettings {
   Maybe<int64_t> num_features = {};
@@ -84,6 +111,24 @@ struct BilinearSettings {
 };
 /// `y[o] = sum of x1[i] * weight[o, i, j] * x2[j] over i and j, + bias[o]`, along last axes.
 Block Bilinear(int64_t output_dims, const BilinearSettings& settings = {});
+
+/// [batch, channels, length] with the elements of the other end around it.
+Block CircularPad1d(const Ints& padding, bool channels_last = false);
+
+/// [batch, channels, height, width] with the elements of the other end around it.
+Block CircularPad2d(const Ints& padding, bool channels_last = false);
+
+/// [batch, channels, depth, height, width] with the elements of the other end around it.
+Block CircularPad3d(const Ints& padding, bool channels_last = false);
+
+/// [batch, channels, length] with the constant `value` around it.
+Block ConstantPad1d(const Ints& padding, double value, bool channels_last = false);
+
+/// [batch, channels, height, width] with the constant `value` around it.
+Block ConstantPad2d(const Ints& padding, double value, bool channels_last = false);
+
+/// [batch, channels, depth, height, width] with the constant `value` around it.
+Block ConstantPad3d(const Ints& padding, double value, bool channels_last = false);
 
 struct ConvSettings {
   Maybe<int64_t> in_channels = {};
@@ -193,6 +238,15 @@ struct ConvTranspose3dSettings {
 /// `ConvTranspose` over [batch, in_channels, depth, height, width].
 Block ConvTranspose3d(int64_t out_channels, const Ints& kernel_size, const ConvTranspose3dSettings& settings = {});
 
+struct CrossEntropyLossSettings {
+  double label_smoothing = 0.0;
+  int64_t ignore_index = -100;
+  std::string_view reduction = "mean";
+  Maybe<Axis> axis = {};
+};
+/// Minus the log of the probability that `softmax(input)` gives the targets.
+Block CrossEntropyLoss(const CrossEntropyLossSettings& settings = {});
+
 /// In training, sets elements to zero with probability `p` and divides the others by `1 - p`.
 Block Dropout(double p = 0.5);
 
@@ -207,6 +261,12 @@ Block Embedding(int64_t num_embeddings, int64_t dims, Maybe<int64_t> padding_idx
 
 /// The axes from `start_axis` to `end_axis` as one; by default all but the batch.
 Block Flatten(int64_t start_axis = 1, int64_t end_axis = -1);
+
+/// The next `h` of a `GRU` from `x`, [..., input_size], and `h`, zeros by default.
+Block GRUCell(int64_t input_size, int64_t hidden_size, bool bias = true);
+
+/// Minus the log density of `target` for normal variables with means `input`.
+Block GaussianNLLLoss(bool full = false, double eps = 1e-06, std::string_view reduction = "mean");
 
 /// The mean of each channel of [batch, channels, length]: [batch, channels].
 Block GlobalAvgPool1d(bool channels_last = false);
@@ -236,6 +296,9 @@ struct GroupNormSettings {
 /// Normalises each example and each of `num_groups` runs of channels over everything else.
 Block GroupNorm(int64_t num_groups, const GroupNormSettings& settings = {});
 
+/// Half the squared difference up to `delta`, and from there on along its tangent.
+Block HuberLoss(double delta = 1.0, std::string_view reduction = "mean");
+
 struct InstanceNormSettings {
   Maybe<int64_t> num_features = {};
   double eps = 1e-05;
@@ -244,6 +307,15 @@ struct InstanceNormSettings {
 };
 /// Normalises each example and each channel over everything else, `GroupNorm` of single ones.
 Block InstanceNorm(const InstanceNormSettings& settings = {});
+
+/// `target * (log(target) - input)`, where `input` is log probabilities.
+Block KLDivLoss(bool log_target = false, std::string_view reduction = "mean");
+
+/// The absolute differences.
+Block L1Loss(std::string_view reduction = "mean");
+
+/// The next `(h, c)` of an `LSTM` from `x`, [..., input_size], and the pair, zeros by default.
+Block LSTMCell(int64_t input_size, int64_t hidden_size, bool bias = true);
 
 struct LayerNormSettings {
   Ints normalized_shape = {};
@@ -260,6 +332,12 @@ struct LinearSettings {
 };
 /// `x @ weight.T + bias`, along the last axis of `x`.
 Block Linear(int64_t output_dims, const LinearSettings& settings = {});
+
+/// The squared differences.
+Block MSELoss(std::string_view reduction = "mean");
+
+/// `max(0, margin - target * (input1 - input2))`.
+Block MarginRankingLoss(double margin = 0.0, std::string_view reduction = "mean");
 
 struct MaxPool1dSettings {
   Maybe<Ints> stride = {};
@@ -288,6 +366,9 @@ struct MaxPool3dSettings {
 /// The largest element of each window of [batch, channels, depth, height, width].
 Block MaxPool3d(const Ints& kernel_size, const MaxPool3dSettings& settings = {});
 
+/// Minus the log probability, in `input`, of the target classes.
+Block NLLLoss(int64_t ignore_index = -100, std::string_view reduction = "mean", Maybe<Axis> axis = {});
+
 /// [..., channels * r**2, height, width] as [..., channels, height * r, width * r].
 Block PixelShuffle(int64_t upscale_factor, bool channels_last = false);
 
@@ -301,5 +382,77 @@ struct RMSNormSettings {
 };
 /// `x / sqrt(mean(x * x) + eps) * weight`, along the last axis.
 Block RMSNorm(const RMSNormSettings& settings = {});
+
+/// The next `h` of an `RNN` from `x`, [..., input_size], and `h`, zeros by default.
+Block RNNCell(int64_t input_size, int64_t hidden_size, bool bias = true, std::string_view nonlinearity = "tanh");
+
+/// [batch, channels, length] with the elements mirrored around it.
+Block ReflectionPad1d(const Ints& padding, bool channels_last = false);
+
+/// [batch, channels, height, width] with the elements mirrored around it.
+Block ReflectionPad2d(const Ints& padding, bool channels_last = false);
+
+/// [batch, channels, depth, height, width] with the elements mirrored around it.
+Block ReflectionPad3d(const Ints& padding, bool channels_last = false);
+
+/// [batch, channels, length] with the elements at the edge around it.
+Block ReplicationPad1d(const Ints& padding, bool channels_last = false);
+
+/// [batch, channels, height, width] with the elements at the edge around it.
+Block ReplicationPad2d(const Ints& padding, bool channels_last = false);
+
+/// [batch, channels, depth, height, width] with the elements at the edge around it.
+Block ReplicationPad3d(const Ints& padding, bool channels_last = false);
+
+struct RoPESettings {
+  bool traditional = false;
+  double base = 10000.0;
+  double scale = 1.0;
+  int64_t offset = 0;
+};
+/// Rotary positional encoding: rotates pairs of the first `dims` features by their position.
+Block RoPE(int64_t dims, const RoPESettings& settings = {});
+
+struct SinusoidalPositionalEncodingSettings {
+  double min_freq = 0.0001;
+  double max_freq = 1.0;
+  Maybe<double> scale = {};
+  bool cos_first = false;
+  bool full_turns = false;
+};
+/// `scale` times the sines, then the cosines, of positions times `dims / 2` frequencies.
+Block SinusoidalPositionalEncoding(int64_t dims, const SinusoidalPositionalEncodingSettings& settings = {});
+
+/// `HuberLoss` with `delta=beta`, divided by `beta`: smooth around 0.
+Block SmoothL1Loss(double beta = 1.0, std::string_view reduction = "mean");
+
+struct TripletMarginLossSettings {
+  Axis axis = -1;
+  double p = 2.0;
+  double margin = 1.0;
+  double eps = 1e-06;
+  std::string_view reduction = "mean";
+};
+/// `max(0, d(anchor, positive) - d(anchor, negative) + margin)`.
+Block TripletMarginLoss(const TripletMarginLossSettings& settings = {});
+
+/// [batch, channels, length] with zeros around it.
+Block ZeroPad1d(const Ints& padding, bool channels_last = false);
+
+/// [batch, channels, height, width] with zeros around it.
+Block ZeroPad2d(const Ints& padding, bool channels_last = false);
+
+/// [batch, channels, depth, height, width] with zeros around it.
+Block ZeroPad3d(const Ints& padding, bool channels_last = false);
+
+struct MultiHeadAttentionSettings {
+  bool bias = true;
+  Maybe<int64_t> key_dims = {};
+  Maybe<int64_t> value_dims = {};
+  bool batch_first = true;
+  bool causal = false;
+};
+/// `softmax(q @ k.T / sqrt(depth)) @ v` in `num_heads` heads of depth `dims / num_heads`.
+Block MultiHeadAttention(int64_t dims, int64_t num_heads, const MultiHeadAttentionSettings& settings = {});
 
 }  // namespace tn::model

@@ -528,17 +528,13 @@ def _op_block(
 def _op_blocks() -> dict[str, tuple[str, _bool, _bool]]: ...
 def _block_name(op: str) -> str: ...
 def _make_layer(name: str, module: object, *attributes: object) -> None: ...
-def _run_layer(name: str, function: str, module: object, *inputs: object) -> Tensor: ...
+# The caller knows the type: a tensor, or tuples of them.
+def _run_layer(
+    name: str, function: str, module: object, *inputs: object
+) -> _R: ...  # type: ignore[type-var]
 def _describe_layer(name: str, module: object) -> str: ...
 def _layer_block(name: str, args: tuple[Any, ...], keywords: dict[str, Any]) -> ModelBlock: ...
 def _layer_docs() -> dict[str, str]: ...
-def _attention_block(dims: int, heads: int, bias: _bool, causal: _bool) -> ModelBlock: ...
-def _adaptive_avg_pool_block(axes: int, output_size: list[int]) -> ModelBlock: ...
-def _mse_block(reduction: str) -> ModelBlock: ...
-def _l1_block(reduction: str) -> ModelBlock: ...
-def _huber_block(delta: float, reduction: str) -> ModelBlock: ...
-def _binary_cross_entropy_block(reduction: str) -> ModelBlock: ...
-def _cross_entropy_block(reduction: str, smoothing: float, axis: int) -> ModelBlock: ...
 
 class _At:
     def __getitem__(self, index: Any) -> _AtIndex: ...
@@ -1441,6 +1437,8 @@ def batch_norm(x: ArrayLike, mean: ArrayLike, var: ArrayLike, weight: ArrayLike 
     """`(x - mean) / sqrt(var + eps) * weight + bias` with one value of each per index of `axis`, the channels."""
 @overload
 def batch_norm(x: ArrayLike, mean: ArrayLike, var: ArrayLike, weight: ArrayLike | None = ..., bias: ArrayLike | None = ..., eps: float = ..., *, dim: int = ...) -> Tensor: ...
+def binary_cross_entropy(inputs: ArrayLike, targets: ArrayLike, weights: ArrayLike | None = None, with_logits: _bool = True, reduction: Literal["none", "mean", "sum"] = "mean") -> Tensor:
+    """Minus the log of the probability of targets 0 and 1 (or between)."""
 def bincount(x: ArrayLike, weights: ArrayLike | None = None, minlength: int = 0, length: int | None = None) -> Tensor:
     """How often each integer from 0 on occurs in `x`, or the sum of its `weights`."""
 def bitcast(x: ArrayLike, dtype: DTypeLike) -> Tensor:
@@ -1529,6 +1527,11 @@ def cos(x: ArrayLike) -> Tensor:
     """The cosine of an angle in radians."""
 def cosh(x: ArrayLike) -> Tensor:
     """The hyperbolic cosine."""
+@overload
+def cosine_similarity_loss(x1: ArrayLike, x2: ArrayLike, axis: int = 1, eps: float = 1e-08, reduction: Literal["none", "mean", "sum"] = "none") -> Tensor:
+    """The cosine of the angle between vectors along `axis`, 1 when they point the same way."""
+@overload
+def cosine_similarity_loss(x1: ArrayLike, x2: ArrayLike, *, dim: int = ..., eps: float = ..., reduction: Literal["none", "mean", "sum"] = ...) -> Tensor: ...
 def count_in_bins(x: ArrayLike, bins: ArrayLike | None = None, range: ArrayLike | None = None, weights: ArrayLike | None = None, density: _bool = False) -> _count_in_bins_result:
     """How many elements of `x` lie in each bin, and the edges of the bins."""
 @overload
@@ -1548,6 +1551,11 @@ def cross_entropy(logits: ArrayLike, targets: ArrayLike, reduction: Literal["non
     """Minus the log of the probability that `softmax(logits)` along `axis` gives the targets: classes (integers, the shape of `logits` without `axis`) or probabilities (the shape of `logits`)."""
 @overload
 def cross_entropy(logits: ArrayLike, targets: ArrayLike, reduction: Literal["none", "mean", "sum"] = ..., label_smoothing: float = ..., *, dim: int = ...) -> Tensor: ...
+@overload
+def cross_entropy_loss(logits: ArrayLike, targets: ArrayLike, weights: ArrayLike | None = None, axis: int = -1, label_smoothing: float = 0.0, reduction: Literal["none", "mean", "sum"] = "none", ignore_index: int | None = None) -> Tensor:
+    """`cross_entropy` with weights: minus the log of the probability that `softmax(logits)` gives the targets, which are classes, without `axis`, or probabilities like `logits`."""
+@overload
+def cross_entropy_loss(logits: ArrayLike, targets: ArrayLike, weights: ArrayLike | None = ..., *, dim: int = ..., label_smoothing: float = ..., reduction: Literal["none", "mean", "sum"] = ..., ignore_index: int | None = ...) -> Tensor: ...
 @overload
 def cummax(x: ArrayLike, axis: int | None = None) -> Tensor:
     """Largest element up to each one along `axis`; of the flattened tensor when it is left out."""
@@ -1724,6 +1732,8 @@ def gather(x: ArrayLike, indices: Sequence[ArrayLike], axes: int | Sequence[int]
 def gather(x: ArrayLike, dim: int, index: ArrayLike) -> Tensor: ...
 def gather_mm(x1: ArrayLike, x2: ArrayLike, lhs_indices: ArrayLike | None = None, rhs_indices: ArrayLike | None = None) -> Tensor:
     """Products of chosen matrices: `x1[lhs_indices] @ x2[rhs_indices]`, where indices count the matrices of an operand in row-major order of its leading axes."""
+def gaussian_nll_loss(inputs: ArrayLike, targets: ArrayLike, vars: ArrayLike, full: _bool = False, eps: float = 1e-06, reduction: Literal["none", "mean", "sum"] = "mean") -> Tensor:
+    """Minus the log density of `targets` for normal variables with means `inputs`."""
 def gcd(x1: ArrayLike, x2: ArrayLike) -> Tensor:
     """The greatest common divisor of the magnitudes of two integers; 0 of two zeros."""
 def gelu(x: ArrayLike) -> Tensor:
@@ -1754,8 +1764,12 @@ def hfft(x: ArrayLike, n: int | None = None, axis: int = -1, norm: Literal["back
     """The real `fft` of `n` numbers whose second half mirrors the first as conjugates; `x` holds the first `n // 2 + 1`."""
 @overload
 def hfft(x: ArrayLike, n: int | None = ..., *, dim: int = ..., norm: Literal["backward", "ortho", "forward"] = ...) -> Tensor: ...
+def hinge_loss(inputs: ArrayLike, targets: ArrayLike, reduction: Literal["none", "mean", "sum"] = "none") -> Tensor:
+    """`max(0, 1 - inputs * targets)`, with targets -1 and 1."""
 def hstack(arrays: Sequence[ArrayLike]) -> Tensor:
     """Joins tensors side by side: along axis 1, those of one axis along axis 0."""
+def huber_loss(inputs: ArrayLike, targets: ArrayLike, delta: float = 1.0, reduction: Literal["none", "mean", "sum"] = "none") -> Tensor:
+    """Half the squared difference up to `delta`, and from there on along its tangent."""
 def hypot(x1: ArrayLike, x2: ArrayLike) -> Tensor:
     """`sqrt(x1**2 + x2**2)` without overflow on the way."""
 def identity(n: int, dtype: DTypeLike = "float32", *, device: str | Device | None = None, requires_grad: _bool = False) -> Tensor:
@@ -1839,8 +1853,15 @@ def isneginf(x: ArrayLike) -> Tensor:
     """Whether the number is minus infinity."""
 def isposinf(x: ArrayLike) -> Tensor:
     """Whether the number is plus infinity."""
+@overload
+def kl_div_loss(inputs: ArrayLike, targets: ArrayLike, axis: int = -1, reduction: Literal["none", "mean", "sum"] = "none") -> Tensor:
+    """How far `inputs` are from `targets`, both log probabilities along `axis`: `sum(exp(targets) * (targets - inputs))`."""
+@overload
+def kl_div_loss(inputs: ArrayLike, targets: ArrayLike, *, dim: int = ..., reduction: Literal["none", "mean", "sum"] = ...) -> Tensor: ...
 def kron(x1: ArrayLike, x2: ArrayLike) -> Tensor:
     """The Kronecker product: every element of `x1` replaced by its product with `x2`."""
+def l1_loss(predictions: ArrayLike, targets: ArrayLike, reduction: Literal["none", "mean", "sum"] = "mean") -> Tensor:
+    """The absolute differences."""
 def layer_norm(x: ArrayLike, weight: ArrayLike | None = None, bias: ArrayLike | None = None, eps: float = 1e-05, normalized_axes: int = 1) -> Tensor:
     """`(x - mean) / sqrt(var + eps) * weight + bias` over the last `normalized_axes` axes, whose shape `weight` and `bias` have."""
 def lcm(x1: ArrayLike, x2: ArrayLike) -> Tensor:
@@ -1869,6 +1890,8 @@ def log1p(x: ArrayLike) -> Tensor:
     """`log(1 + x)`, accurate near zero."""
 def log2(x: ArrayLike) -> Tensor:
     """The logarithm to base 2."""
+def log_cosh_loss(inputs: ArrayLike, targets: ArrayLike, reduction: Literal["none", "mean", "sum"] = "none") -> Tensor:
+    """`log(cosh(inputs - targets))`: like half the square near 0, like the size far from it."""
 def log_sigmoid(x: ArrayLike) -> Tensor:
     """`log(sigmoid(x))`, accurate where it is small and without overflow where it is large."""
 @overload
@@ -1905,6 +1928,8 @@ def lu_factor(x: ArrayLike) -> _lu_factor_result:
 def make_complex(re: ArrayLike, im: ArrayLike) -> Tensor:
     """The complex numbers `re + im * 1j` from their parts."""
 complex = make_complex
+def margin_ranking_loss(inputs1: ArrayLike, inputs2: ArrayLike, targets: ArrayLike, margin: float = 0.0, reduction: Literal["none", "mean", "sum"] = "none") -> Tensor:
+    """`max(0, margin - targets * (inputs1 - inputs2))`."""
 def matmul(x1: ArrayLike, x2: ArrayLike) -> Tensor:
     """Matrix product over the last axis of `x1` and the last but one of `x2`; leading axes broadcast."""
 def matrix_norm(x: ArrayLike, keepdims: _bool = False, ord: Literal["fro", "nuc", "1", "-1", "2", "-2", "inf", "-inf"] = "fro") -> Tensor:
@@ -1950,6 +1975,8 @@ def mish(x: ArrayLike) -> Tensor:
 def moveaxis(x: ArrayLike, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
     """Moves the axes `source` to the places `destination`; the others keep their order."""
 movedim = moveaxis
+def mse_loss(predictions: ArrayLike, targets: ArrayLike, reduction: Literal["none", "mean", "sum"] = "mean") -> Tensor:
+    """The squared differences."""
 def multi_dot(arrays: Sequence[ArrayLike]) -> Tensor:
     """The product of two or more matrices, multiplied in the order that takes the fewest operations."""
 def multiply(x1: ArrayLike, x2: ArrayLike) -> Tensor:
@@ -2002,6 +2029,11 @@ def negative(x: ArrayLike) -> Tensor:
 neg = negative
 def nextafter(x1: ArrayLike, x2: ArrayLike) -> Tensor:
     """The next number after `x1` towards `x2` that its type can hold; `x2` where they are equal, NaN where either is."""
+@overload
+def nll_loss(inputs: ArrayLike, targets: ArrayLike, axis: int = -1, reduction: Literal["none", "mean", "sum"] = "none", ignore_index: int | None = None) -> Tensor:
+    """Minus the log probability, in `inputs`, of the target classes, which are without `axis`."""
+@overload
+def nll_loss(inputs: ArrayLike, targets: ArrayLike, *, dim: int = ..., reduction: Literal["none", "mean", "sum"] = ..., ignore_index: int | None = ...) -> Tensor: ...
 def nonzero(x: ArrayLike) -> tuple[Tensor, ...]:
     """The positions of the elements that are not 0, in row-major order: one int64 tensor per axis."""
 def not_equal(x1: ArrayLike, x2: ArrayLike) -> Tensor:
@@ -2230,6 +2262,8 @@ def slopes(x: ArrayLike, spacing: ArrayLike | None = None, axis: int = 0, edge_o
     """The slopes of `x` along `axis`, from central differences inside and one-sided ones of `edge_order` 1 or 2 at the ends."""
 @overload
 def slopes(x: ArrayLike, spacing: ArrayLike | None = ..., *, dim: int = ..., edge_order: int = ...) -> Tensor: ...
+def smooth_l1_loss(predictions: ArrayLike, targets: ArrayLike, beta: float = 1.0, reduction: Literal["none", "mean", "sum"] = "mean") -> Tensor:
+    """`huber_loss` with `delta=beta`, divided by `beta`: absolute differences, smooth around 0."""
 @overload
 def softmax(x: ArrayLike, axis: int | Sequence[int] | None = None) -> Tensor:
     """`exp(x)` scaled to sum to one along `axis`, the last one when it is left out."""
@@ -2332,6 +2366,11 @@ def tril(x: ArrayLike, k: int = 0) -> Tensor:
     """`x` with zeros above the diagonal `k` of its last two axes."""
 def tril_indices(n: int, k: int = 0, m: int | None = None, *, device: str | Device | None = None, requires_grad: _bool = False) -> _tril_indices_result:
     """The rows and columns of the elements on and below diagonal `k` of a matrix with `n` rows and `m` columns (`n` by default), as int64: `x[tril_indices(n)]` are those elements."""
+@overload
+def triplet_loss(anchors: ArrayLike, positives: ArrayLike, negatives: ArrayLike, axis: int = -1, p: float = 2.0, margin: float = 1.0, eps: float = 1e-06, reduction: Literal["none", "mean", "sum"] = "none") -> Tensor:
+    """`max(0, d(anchors, positives) - d(anchors, negatives) + margin)`, where `d(x, y)` is the norm of order `p` of `x - y + eps` along `axis`."""
+@overload
+def triplet_loss(anchors: ArrayLike, positives: ArrayLike, negatives: ArrayLike, *, dim: int = ..., p: float = ..., margin: float = ..., eps: float = ..., reduction: Literal["none", "mean", "sum"] = ...) -> Tensor: ...
 def triu(x: ArrayLike, k: int = 0) -> Tensor:
     """`x` with zeros below the diagonal `k` of its last two axes."""
 def triu_indices(n: int, k: int = 0, m: int | None = None, *, device: str | Device | None = None, requires_grad: _bool = False) -> _triu_indices_result:

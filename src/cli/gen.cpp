@@ -33,7 +33,8 @@ std::vector<GeneratedFile> all_files(const fs::path& root) {
   std::vector<GeneratedFile> files = {
       cpp_header(),     cpp_operators(),
       cpp_functions(),  python_stub(read_text(root / "python/tenon/_core.pyi")),
-      cpp_optimizers(), python_optimizers()};
+      cpp_optimizers(), python_optimizers(),
+      cpp_losses(),     python_losses()};
   for (auto list : {reference_pages, cpp_layers, python_layers})
     for (GeneratedFile& file : list()) files.push_back(std::move(file));
   return files;

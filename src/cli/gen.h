@@ -43,6 +43,9 @@ std::vector<Param> field_params(const AttrKind& attrs);
 /// Operands, and fields where `operands_before` says.
 std::vector<Param> params_of(const OpDef& op);
 
+/// Whether an op is one of `tn.nn.losses`.
+inline bool is_loss(const OpDef& op) { return op.module == "nn.losses"; }
+
 /// The first sentence of a doc.
 std::string_view summary_of(std::string_view doc);
 /// `text` in lines of at most `width` columns, each after `prefix`; line breaks in it stay.
@@ -54,6 +57,9 @@ std::string cpp_signature(const OpDef& op);
 
 GeneratedFile cpp_header();
 GeneratedFile cpp_operators();
+/// Losses, which C++ and Python have in `nn`.
+GeneratedFile cpp_losses();
+GeneratedFile python_losses();
 GeneratedFile cpp_functions();
 /// `written`: the file as it is, whose first part is by hand.
 GeneratedFile python_stub(std::string_view written);

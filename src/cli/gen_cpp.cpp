@@ -1,4 +1,4 @@
-// include/tenon/ops.h, include/tenon/operators.h and src/ops/functions.cpp.
+// include/tenon/ops.h, operators.h, nn/losses.h, and src/ops/functions.cpp.
 #include <algorithm>
 #include <array>
 
@@ -136,6 +136,21 @@ std::string body(const OpDef& op) {
   return text + format("  return {}{};\n", is_list_result(op) ? "call" : "call_one", args);
 }
 
+std::string declaration(const OpDef& op) {
+  std::string text = "\n";
+  if (has_struct(op)) {
+    text += format("struct {} {{\n  Tensor ", struct_name(op));
+    for (int i = 0; i < op.results.size(); ++i)
+      text += format("{}{}", i ? ", " : "", cpp_name(op.results[i]));
+    text += ";\n};\n";
+  }
+  return text + wrapped(op.doc, "/// ", 100) + fitted(signature(op, true) + ";") + "\n";
+}
+
+std::string definition(const OpDef& op) {
+  return "\n" + fitted(signature(op, false) + " {") + "\n" + body(op) + "}\n";
+}
+
 /// The operators C++ has; "//", "**" and "@" exist in Python only.
 constexpr std::array<std::string_view, 16> kOperators = {
     "+", "-", "*", "/", "%", "&", "|", "^", "<<", ">>", "==", "!=", "<", "<=", ">", ">="};
@@ -163,18 +178,21 @@ GeneratedFile cpp_header() {
       "#include \"tenon/tensor.h\"\n\n"
       "#include <limits>\n#include <source_location>\n#include <string_view>\n\n"
       "namespace tn {\n";
-  for (const OpDef* op : surface_ops()) {
-    text += "\n";
-    if (has_struct(*op)) {
-      text += format("struct {} {{\n  Tensor ", struct_name(*op));
-      for (int i = 0; i < op->results.size(); ++i)
-        text += format("{}{}", i ? ", " : "", cpp_name(op->results[i]));
-      text += ";\n};\n";
-    }
-    text += wrapped(op->doc, "/// ", 100);
-    text += fitted(signature(*op, true) + ";") + "\n";
-  }
+  for (const OpDef* op : surface_ops())
+    if (!is_loss(*op)) text += declaration(*op);
   return {"include/tenon/ops.h", text + "\n}  // namespace tn\n"};
+}
+
+GeneratedFile cpp_losses() {
+  std::string text(kBanner);
+  text +=
+      "#pragma once\n"
+      "// Losses as functions. `reduction` is \"none\" (a loss per example), \"mean\" or \"sum\".\n"
+      "#include \"tenon/ops.h\"\n\n"
+      "namespace tn::nn {\n";
+  for (const OpDef* op : surface_ops())
+    if (is_loss(*op)) text += declaration(*op);
+  return {"include/tenon/nn/losses.h", text + "\n}  // namespace tn::nn\n"};
 }
 
 GeneratedFile cpp_operators() {
@@ -208,6 +226,7 @@ GeneratedFile cpp_operators() {
 /// What the generated bodies share.
 constexpr std::string_view kFunctionsTop =
     R"(// The bodies of tenon/ops.h: each packs its arguments and calls the op.
+#include "tenon/nn/losses.h"
 #include "tenon/ops.h"
 
 #include "base/error.h"
@@ -248,8 +267,9 @@ struct OperandList {
 GeneratedFile cpp_functions() {
   std::string text(kBanner);
   text += kFunctionsTop;
-  for (const OpDef* op : surface_ops())
-    text += "\n" + fitted(signature(*op, false) + " {") + "\n" + body(*op) + "}\n";
+  std::string losses;
+  for (const OpDef* op : surface_ops()) (is_loss(*op) ? losses : text) += definition(*op);
+  text += format("\nnamespace nn {{\n{}\n}}  // namespace nn\n", losses);
   return {"src/ops/functions.cpp", text + "\n}  // namespace tn\n"};
 }
 

@@ -29,6 +29,13 @@ LayerArguments arguments_of(const LayerDef& def, bool block) {
     if (open && p.kind == FieldKind::integer) p.maybe = true, p.cpp_default = "{}";
     (p.required && !open ? args.placed : args.settings).push_back(std::move(p));
   }
+  if (block) std::ranges::move(field_params(*def.forward().options), back_inserter(args.settings));
+  for (const TensorDef& t : def.tensors) {
+    if (block || !t.is_given()) continue;
+    Param p;
+    p.name = t.name, p.required = false, p.cpp_default = "{}";
+    args.settings.push_back(std::move(p));
+  }
   bool open = block && !def.inferred.empty();
   if (open || args.settings.size() > kMostOptional) return args;
   std::ranges::move(args.settings, std::back_inserter(args.placed));
@@ -37,6 +44,7 @@ LayerArguments arguments_of(const LayerDef& def, bool block) {
 }
 
 std::string value_type(const Param& p) {
+  if (p.role == Param::Role::operand) return "Tensor";
   std::string_view type = names_of(p.kind).cpp;
   return p.maybe ? format("Maybe<{}>", type) : std::string(type);
 }
@@ -51,7 +59,7 @@ std::string layer_parameters(const LayerDef& def, const LayerArguments& args, bo
   std::vector<std::string> texts;
   bool had_default = false;
   for (const Param& p : args.placed) {
-    bool by_reference = names_of(p.kind).by_reference;
+    bool by_reference = p.role == Param::Role::operand || names_of(p.kind).by_reference;
     std::string type = by_reference ? format("const {}&", value_type(p)) : value_type(p);
     had_default |= !p.required;
     std::string usual = with_defaults && had_default ? format(" = {}", p.cpp_default) : "";
@@ -74,36 +82,77 @@ std::string settings_struct(const LayerDef& def, const LayerArguments& args) {
 std::string cpp_shape(const TensorDef& tensor) {
   std::string text = "[";
   for (char c : tensor.shape) text += c == ' ' ? std::string(", ") : std::string(1, c);
-  return text + (tensor.when.empty() ? "]" : "], or null");
+  return text + (tensor.when.empty() && !tensor.is_given() ? "]" : "], or null");
+}
+
+/// "MultiHeadAttentionStepResult"
+std::string result_struct(const LayerDef& def, const FunctionDef& f) {
+  std::string called = &f == &def.forward() ? "" : std::string(f.name);
+  if (!called.empty()) called[0] = static_cast<char>(toupper(called[0]));
+  return format("{}{}Result", def.name, called);
+}
+
+std::string result_type(const LayerDef& def, const FunctionDef& f) {
+  if (f.results.size() > 1) return result_struct(def, f);
+  return f.results.size() == 1 && f.results[0].count > 1 ? "Tensors" : "Tensor";
+}
+
+std::string result_fields(const LayerDef& def, const FunctionDef& f) {
+  if (f.results.size() < 2) return "";
+  std::string text = format("struct {} {{\n", result_struct(def, f));
+  for (const nn::ResultDef& r : f.results)
+    text += format("  Tensor{} {};\n", r.count > 1 ? "s" : "", r.name);
+  return text + "};\n";
 }
 
 std::string call_signature(const LayerDef& def, const FunctionDef& f, std::string_view scope) {
-  std::vector<std::string> inputs;
-  for (const nn::InputDef& in : f.inputs) inputs.push_back(format("const Operand& {}", in.name));
+  bool with_defaults = scope.empty();
+  std::vector<std::string> texts;
+  auto add_inputs = [&](bool last) {
+    for (const nn::InputDef& in : f.inputs) {
+      if (in.last != last) continue;
+      std::string_view type = in.count > 1 ? "Tensors" : "Operand";
+      std::string_view usual = in.count > 1 ? " = {}" : " = nullptr";
+      texts.push_back(format("const {}& {}{}", type, in.name,
+                             in.optional && with_defaults ? usual : std::string_view()));
+    }
+  };
+  add_inputs(false);
+  for (const Param& p : field_params(*f.options))
+    texts.push_back(format("{} {}{}", value_type(p), p.name,
+                           with_defaults && !p.required ? format(" = {}", p.cpp_default) : ""));
+  add_inputs(true);
   std::string_view name = &f == &def.forward() ? "operator()" : f.name;
-  return format("Tensor {}{}({})", scope, name, join(inputs, ", "));
+  return format("{} {}{}({})", result_type(def, f), scope, name, join(texts, ", "));
 }
 
 std::string field_lines(const LayerDef& def) {
-  std::string text = "  static void fields(auto& m, auto&& f) {\n";
+  std::string text;
   for (const TensorDef& t : def.tensors)
-    text += format("    f(\"{0}\", m.{0}{1});\n", t.name, t.is_state ? ", buffer" : "");
+    text +=
+        format("    f(\"{0}\", m.{0}{1});\n", t.name, t.is_state || t.is_given() ? ", buffer" : "");
   for (const Param& p : field_params(*def.attrs)) {
     if (nn::is_presence(def, p.name)) continue;
-    text += p.maybe ? format("    if (m.{0}) f(\"{0}\", m.{0}.value);\n", p.name)
-                    : format("    f(\"{0}\", m.{0});\n", p.name);
+    std::string_view number = p.kind == FieldKind::axis ? ".i" : "";
+    text += p.maybe ? format("    if (m.{0}) f(\"{0}\", m.{0}.value{1});\n", p.name, number)
+                    : format("    f(\"{0}\", m.{0}{1});\n", p.name, number);
   }
-  return text + "  }\n";
+  for (const nn::ChildDef& c : def.children) text += format("    f(\"{0}\", m.{0});\n", c.name);
+  if (text.empty()) return "  static void fields(auto&, auto&&) {}\n";
+  return format("  static void fields(auto& m, auto&& f) {{\n{}  }}\n", text);
 }
 
 std::string cpp_class(const LayerDef& def) {
   LayerArguments args = arguments_of(def, false);
-  std::string text = "\n" + settings_struct(def, args) + wrapped(def.doc, "/// ", 100);
+  std::string text = "\n" + settings_struct(def, args);
+  for (const FunctionDef& f : def.functions) text += result_fields(def, f);
+  text += wrapped(def.doc, "/// ", 100);
   text += format("class {0} : public Module<{0}> {{\n public:\n", def.name);
   for (const Param& p : field_params(*def.attrs))
     if (!nn::is_presence(def, p.name)) text += format("  {} {};\n", member_type(p), p.name);
   for (const TensorDef& t : def.tensors)
     text += format("  Tensor {};  // {}\n", t.name, cpp_shape(t));
+  for (const nn::ChildDef& c : def.children) text += format("  {} {};\n", c.layer->name, c.name);
   size_t count = args.placed.size() + !args.settings.empty();
   size_t needed = static_cast<size_t>(std::ranges::count_if(args.placed, &Param::required));
   bool converts = needed <= 1 && count >= 1;
@@ -123,8 +172,25 @@ std::string cpp_class(const LayerDef& def) {
 /// `name[] = {&a, &b}`, or nothing to point to.
 std::string pointer_array(std::string_view type, std::string_view name,
                           const std::vector<std::string>& to) {
-  if (to.empty()) return format("  std::span<{} const> {};\n", type, name);
+  if (to.empty())
+    return type == "const void*" || type == "void*"
+               ? ""
+               : format("  std::span<{} const> {};\n", type, name);
   return format("  {} {}[] = {{{}}};\n", type, name, join(to, ", "));
+}
+
+/// "dims, dims, settings.bias"
+std::string child_arguments(const nn::ChildDef& child, const LayerArguments& args) {
+  std::string text;
+  for (size_t i = 0; i < child.arguments.size();) {
+    size_t end = std::min(child.arguments.find_first_of(" ,", i), child.arguments.size());
+    std::string word(child.arguments.substr(i, end - i));
+    bool setting = std::ranges::count(args.settings, word, &Param::name) > 0;
+    text += (setting ? "settings." : "") + word + (end < child.arguments.size() ? ", " : "");
+    i = child.arguments.find_first_not_of(" ,", end);
+    if (i == child.arguments.npos) break;
+  }
+  return text;
 }
 
 std::string cpp_constructor(const LayerDef& def) {
@@ -146,20 +212,47 @@ std::string cpp_constructor(const LayerDef& def) {
                                              : "",
                             p.name));
   }
-  for (const TensorDef& t : def.tensors) tensors.push_back(format("&this->{}", t.name));
+  for (const TensorDef& t : def.tensors) {
+    if (t.is_given())
+      members.push_back(format("{0}({1}{0})", t.name, args.settings.empty() ? "" : "settings."));
+    tensors.push_back(format("&this->{}", t.name));
+  }
+  std::string made, zeros;
+  if (!args.settings.empty())
+    made += format("  [[maybe_unused]] {}Settings given = settings;\n", def.name);
+  made += pointer_array("void*", "fields", fields) + pointer_array("Tensor*", "tensors", tensors);
+  made += format("  make_layer(layers::{}, {}, tensors);\n", def.name,
+                 fields.empty() ? "nullptr" : "fields");
+  for (const nn::ChildDef& c : def.children) {  // drawn after the tensors of the layer itself
+    members.push_back(format("{}([&] {{\n{}  return {}({});\n}}())", c.name,
+                             std::exchange(made, {}), c.layer->name, child_arguments(c, args)));
+    for (const TensorDef& t : c.layer->tensors)
+      if (nn::has_word(c.zeros, t.name))
+        zeros += format("  if ({0}.{1}) {0}.{1} = zeros({0}.{1}.shape());\n", c.name, t.name);
+  }
   std::string text = format("\n{0}::{0}({1})", def.name, layer_parameters(def, args, false));
   if (!members.empty()) text += format("\n    : {}", join(members, ", "));
-  text += " {\n";
-  if (!args.settings.empty())
-    text += format("  [[maybe_unused]] {}Settings given = settings;\n", def.name);
-  text += pointer_array("void*", "fields", fields) + pointer_array("Tensor*", "tensors", tensors);
-  return text + format("  make_layer(layers::{}, {}, tensors);\n}}\n", def.name,
-                       fields.empty() ? "nullptr" : "fields");
+  return text + " {\n" + made + zeros + "}\n";
+}
+
+/// What a call returns, from `out`.
+std::string returned(const FunctionDef& f) {
+  if (f.results.size() == 0) return "out[0]";
+  if (f.results.size() == 1) return f.results[0].count > 1 ? "out" : "out[0]";
+  std::vector<std::string> texts;
+  int at = 0;
+  for (const nn::ResultDef& r : f.results) {
+    texts.push_back(r.count == 1
+                        ? format("out[{}]", at)
+                        : format("Tensors(out.begin() + {}, out.begin() + {})", at, at + r.count));
+    at += r.count;
+  }
+  return format("{{{}}}", join(texts, ", "));
 }
 
 std::string cpp_call(const LayerDef& def, int number, bool constant) {
   const FunctionDef& f = def.functions[number];
-  std::vector<std::string> fields, tensors, in;
+  std::vector<std::string> fields, tensors, options, children;
   for (const Param& p : field_params(*def.attrs)) {
     bool presence = nn::is_presence(def, p.name);
     fields.push_back(presence ? "nullptr" : format("&{}", p.name));
@@ -167,17 +260,38 @@ std::string cpp_call(const LayerDef& def, int number, bool constant) {
   for (const TensorDef& t : def.tensors)
     tensors.push_back(constant ? format("const_cast<Tensor*>(&{})", t.name)
                                : format("&{}", t.name));
-  for (const nn::InputDef& input : f.inputs) in.push_back(format("&{}", input.name));
+  for (const Param& p : field_params(*f.options)) options.push_back(format("&{}", p.name));
   std::string text = format("\n{}{} {{\n", call_signature(def, f, format("{}::", def.name)),
                             constant ? " const" : "");
-  text += pointer_array("const void*", "fields", fields) +
-          pointer_array("Tensor*", "tensors", tensors) + pointer_array("const Operand*", "in", in);
-  return text + format(
-                    "  return computed(*this, {}, [&] {{\n"
-                    "    return run_layer(layers::{}, {}, {}, tensors, in, training, {});\n"
-                    "  }});\n}}\n",
-                    f.inputs[0].name, def.name, number, fields.empty() ? "nullptr" : "fields",
-                    constant);
+  text +=
+      pointer_array("const void*", "fields", fields) + pointer_array("Tensor*", "tensors", tensors);
+  if (!options.empty()) text += pointer_array("const void*", "options", options);
+  bool placed = f.inputs.size() > 0;
+  text += format("  return {}(*this, {}[&]() -> {} {{\n    Tensors in;\n",
+                 placed ? "computed" : "called", placed ? format("{}, ", f.inputs[0].name) : "",
+                 result_type(def, f));
+  for (int i = 0; i < f.inputs.size(); ++i)
+    text +=
+        f.inputs[i].count == 1
+            ? format("    in.push_back(given({}));\n", f.inputs[i].name)
+            : format("    give(in, layers::{0}, layers::{0}.functions[{1}].inputs[{2}], {3});\n",
+                     def.name, number, i, f.inputs[i].name);
+  std::string call = format("{{.function = {}, .fields = {}, .tensors = tensors, .in = in,\n",
+                            number, fields.empty() ? "nullptr" : "fields");
+  call += format("        .training = training, .is_constant = {}", constant);
+  if (!options.empty()) call += ", .options = options";
+  for (int i = 0; i < def.children.size(); ++i) {
+    bool last = i + 1 == def.children.size();
+    children.push_back(format("{}return {}(x);", last ? "" : format("if (child == {}) ", i),
+                              def.children[i].name));
+  }
+  if (!children.empty())
+    call +=
+        format(",\n        .call_child = [&]([[maybe_unused]] int child, const Tensor& x) {{ {} }}",
+               join(children, " "));
+  return text +
+         format("    Tensors out = run_layer(layers::{}, {}}});\n    return {};\n  }});\n}}\n",
+                def.name, call, returned(f));
 }
 
 std::string cpp_block(const LayerDef& def) {
@@ -189,7 +303,7 @@ std::string cpp_block(const LayerDef& def) {
 std::string cpp_block_body(const LayerDef& def) {
   LayerArguments args = arguments_of(def, true);
   std::string text = format("\nBlock {}({}) {{\n", def.name, layer_parameters(def, args, false));
-  std::vector<std::string> fields;
+  std::vector<std::string> fields, options;
   for (const Param& p : field_params(*def.attrs)) {
     auto setting = std::ranges::find(args.settings, p.name, &Param::name);
     bool found = setting != args.settings.end();
@@ -197,13 +311,20 @@ std::string cpp_block_body(const LayerDef& def) {
     bool choice = p.kind == FieldKind::choice;
     if (open) text += format("  int64_t {0} = settings.{0}.value_or(0);\n", p.name);
     if (choice)
-      text += format("  uint8_t {0} = nn::choice_of(nn::layers::{1}, {2}, settings.{0});\n", p.name,
-                     def.name, p.place);
-    fields.push_back(format("&{}{}", found && !open && !choice ? "settings." : "", p.name));
+      text += format("  uint8_t {0}_choice = nn::choice_of(nn::layers::{1}, {2}, {3}{0});\n",
+                     p.name, def.name, p.place, found ? "settings." : "");
+    fields.push_back(format("&{}{}{}", found && !open && !choice ? "settings." : "", p.name,
+                            choice ? "_choice" : ""));
   }
-  return text + pointer_array("const void*", "fields", fields) +
-         format("  return layer_block(nn::layers::{}, {});\n}}\n", def.name,
-                fields.empty() ? "static_cast<const void* const*>(nullptr)" : "fields");
+  for (const Param& p : field_params(*def.forward().options))
+    options.push_back(
+        format("&{}{}", std::ranges::count(args.settings, p.name, &Param::name) ? "settings." : "",
+               p.name));
+  text += pointer_array("const void*", "fields", fields);
+  if (!options.empty()) text += pointer_array("const void*", "options", options);
+  return text + format("  return layer_block(nn::layers::{}, {}, {});\n}}\n", def.name,
+                       fields.empty() ? "nullptr" : "fields",
+                       options.empty() ? "nullptr" : "options");
 }
 
 /// What each file begins with.
@@ -219,6 +340,7 @@ constexpr std::string_view kBodiesTop =
 
 #include "nn/layer_calls.h"
 #include "nn/layer_decls.h"
+#include "tenon/ops.h"
 
 namespace tn::nn {
 )";
@@ -243,7 +365,9 @@ std::vector<GeneratedFile> cpp_layers() {
   std::string classes(kLayerBanner), bodies(kLayerBanner), blocks(kLayerBanner),
       makers(kLayerBanner);
   classes += kClassesTop, bodies += kBodiesTop, blocks += kBlocksTop, makers += kMakersTop;
-  for (const LayerDef* def : nn::layer_table()) {
+  std::vector<const LayerDef*> layers(nn::layer_table().begin(), nn::layer_table().end());
+  std::ranges::stable_sort(layers, {}, [](const LayerDef* def) { return def->children.size(); });
+  for (const LayerDef* def : layers) {
     classes += cpp_class(*def), bodies += cpp_constructor(*def);
     for (int i = 0; i < def->functions.size(); ++i) {
       if (def->has_state()) bodies += cpp_call(*def, i, false);

@@ -24,7 +24,8 @@ bool may_be_named(const LayerDef& def, const Param& p) {
   });
 }
 
-std::string argument_type(const Param& p) {
+std::string argument_type(const LayerDef& def, const Param& p) {
+  if (nn::has_word(def.open, p.name)) return "int | Sequence[int | None] | None";
   std::string type(names_of(p.kind).python);
   if (p.kind == FieldKind::boolean) type = "bool";
   if (p.kind == FieldKind::choice) type = "str";
@@ -32,8 +33,9 @@ std::string argument_type(const Param& p) {
 }
 
 /// What an attribute holds: lists are tuples.
-std::string held_type(const Param& p) {
-  if (p.kind != FieldKind::ints) return argument_type(p);
+std::string held_type(const LayerDef& def, const Param& p) {
+  if (nn::has_word(def.open, p.name)) return "tuple[int | None, ...]";
+  if (p.kind != FieldKind::ints) return argument_type(def, p);
   return p.maybe ? "tuple[int, ...] | None" : "tuple[int, ...]";
 }
 
@@ -68,15 +70,18 @@ std::string class_attributes(const LayerDef& def) {
   std::string text;
   for (const Param& p : field_params(*def.attrs)) {
     if (nn::is_presence(def, p.name) || is_name_field(p)) continue;
-    text += format("    {}: {}{}", p.name, held_type(p), may_be_named(def, p) ? " | str" : "");
+    text += format("    {}: {}{}", p.name, held_type(def, p), may_be_named(def, p) ? " | str" : "");
     text += p.required ? "\n" : format(" = {}\n", p.python_default);
   }
   std::vector<std::string> states;
   for (const nn::TensorDef& t : def.tensors) {
-    text += format("    {}: tn.Tensor{}\n", t.name, t.when.empty() ? "" : " | None");
-    if (t.is_state) states.push_back(format("\"{}\"", t.name));
+    bool may_lack = t.is_given() || !t.when.empty() || t.exists;
+    text += format("    {}: tn.Tensor{}\n", t.name, may_lack ? " | None" : "");
+    if (t.is_state || t.is_given()) states.push_back(format("\"{}\"", t.name));
   }
-  if (!states.empty()) text += format("    buffers = ({})\n", join(states, ", "));
+  for (const nn::ChildDef& c : def.children) text += format("    {}: {}\n", c.name, c.layer->name);
+  if (!states.empty())
+    text += format("    buffers = ({}{})\n", join(states, ", "), states.size() == 1 ? "," : "");
   return text.empty() ? "" : "\n" + text;
 }
 
@@ -88,8 +93,13 @@ std::string python_constructor(const LayerDef& def) {
     if (!named && nn::has_word(def.keyword_only, p.name)) arguments.emplace_back("*"), named = true;
     std::string usual = p.required ? "" : format(" = {}", usual_text(p));
     std::string_view or_name = may_be_named(def, p) ? " | str" : "";
-    arguments.push_back(format("{}: {}{}{}", p.name, argument_type(p), or_name, usual));
+    arguments.push_back(format("{}: {}{}{}", p.name, argument_type(def, p), or_name, usual));
     names.push_back(p.name);
+  }
+  for (const nn::TensorDef& t : def.tensors) {
+    if (!t.is_given()) continue;
+    arguments.push_back(format("{}: tn.Tensor | None = None", t.name));
+    names.emplace_back(t.name);
   }
   std::vector<std::string> also;
   for (const nn::AlsoCalled& a : def.also_called)
@@ -100,17 +110,42 @@ std::string python_constructor(const LayerDef& def) {
   return text + python_definition("_core._make_layer", names, "", "        ");
 }
 
+/// "tn.Tensor", or a tuple of as many
+std::string tensors_type(int count) {
+  if (count == 1) return "tn.Tensor";
+  return format("tuple[{}]",
+                join(std::vector<std::string>(static_cast<size_t>(count), "tn.Tensor"), ", "));
+}
+
+std::string returned_type(const FunctionDef& f) {
+  std::vector<std::string> types;
+  for (const nn::ResultDef& r : f.results) types.push_back(tensors_type(r.count));
+  if (types.size() < 2) return types.empty() ? "tn.Tensor" : types[0];
+  return format("tuple[{}]", join(types, ", "));
+}
+
 std::string function_text(const LayerDef& def, const FunctionDef& f) {
-  std::vector<std::string> arguments{"self"}, names;
-  for (const nn::InputDef& in : f.inputs) {
-    arguments.push_back(format("{}: tn.Tensor", in.name));
-    names.push_back(format(", {}", in.name));
+  std::vector<std::string> arguments{"self"};
+  std::vector<std::string> names{format("\"{}\"", def.name), format("\"{}\"", f.name), "self"};
+  auto add_inputs = [&](bool last) {
+    for (const nn::InputDef& in : f.inputs) {
+      if (in.last != last) continue;
+      arguments.push_back(
+          format("{}: {}{}", in.name, tensors_type(in.count), in.optional ? " | None = None" : ""));
+      names.emplace_back(in.name);
+    }
+  };
+  add_inputs(false);
+  for (const Param& p : field_params(*f.options)) {
+    std::string usual = p.required ? "" : format(" = {}", p.python_default);
+    arguments.push_back(format("{}: {}{}", p.name, argument_type(def, p), usual));
+    names.push_back(p.name);
   }
-  std::string text =
-      "\n" + python_definition(format("def {}", f.name), arguments, " -> tn.Tensor:");
-  if (!f.doc.empty()) text += docstring(f.doc, "", "        ");
-  return text + format("        return _core._run_layer(\"{}\", \"{}\", self{})\n", def.name,
-                       f.name, join(names, ""));
+  add_inputs(true);
+  std::string text = "\n" + python_definition(format("def {}", f.name), arguments,
+                                              format(" -> {}:", returned_type(f)));
+  if (!f.doc.empty()) text += docstring(f.doc, f.example, "        ");
+  return text + python_definition("return _core._run_layer", names, "", "        ");
 }
 
 std::string python_class(const LayerDef& def) {
@@ -131,6 +166,9 @@ std::string module_text(const std::vector<const LayerDef*>& layers) {
     names.emplace_back(def->name);
     classes += python_class(*def);
   }
+  std::map<std::string_view, std::string_view> inside;  // layers of other modules
+  for (const LayerDef* def : layers)
+    for (const nn::ChildDef& c : def->children) inside[c.layer->module] = c.layer->name;
   auto uses = [&](std::string_view word) { return classes.find(word) != classes.npos; };
   std::string text = "# Generated by `tenon gen` from src/nn/layers; edits are lost.\n";
   text += wrapped(format("\"\"\"The layers {}.\"\"\"", join(names, ", ")), "", kPythonColumns);
@@ -138,7 +176,14 @@ std::string module_text(const std::vector<const LayerDef*>& layers) {
   if (uses("Sequence[")) text += "from collections.abc import Sequence\n\n";
   text += "import tenon as tn\n\nfrom .. import _core\n";
   if (uses("@also_called")) text += "from .checks import also_called\n";
+  for (auto [module, layer] : inside) text += format("from .{} import {}\n", module, layer);
   return text + "from .module import Module\n" + classes;
+}
+
+std::string lower_case(std::string_view name) {
+  std::string text(name);
+  std::ranges::transform(text, text.begin(), [](unsigned char c) { return tolower(c); });
+  return text;
 }
 
 /// The module that has all of them, for `tenon.nn`.
@@ -148,6 +193,7 @@ std::string all_layers(const std::map<std::string, std::vector<const LayerDef*>>
   for (const auto& [name, layers] : modules) {
     std::vector<std::string_view> names;
     for (const LayerDef* def : layers) names.push_back(def->name);
+    std::ranges::sort(names, {}, lower_case);  // as ruff orders imports
     std::string line = format("from .{} import {}\n", name, join(names, ", "));
     if (line.size() > kPythonColumns)
       line = format("from .{} import (\n    {},\n)\n", name, join(names, ",\n    "));

@@ -6,8 +6,9 @@
 namespace tn::model {
 
 /// The block of a layer; inferred sizes that are 0, or lists that are empty, are left to inference.
-Block layer_block(const nn::LayerDef& def, const AttrBuffer& attrs);
-/// The same, from pointers to the values of all attributes, in order.
-Block layer_block(const nn::LayerDef& def, const void* const* fields);
+/// `options` are those of calls.
+Block layer_block(const nn::LayerDef& def, const AttrBuffer& attrs, const AttrBuffer& options);
+/// The same, from pointers to the values of all fields, in order.
+Block layer_block(const nn::LayerDef& def, const void* const* fields, const void* const* options);
 
 }  // namespace tn::model

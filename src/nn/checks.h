@@ -11,7 +11,7 @@ namespace tn::nn {
 /// What a layer computes from `x`: ops are recorded at the place of the user's call, and an error
 /// has the path to the layer.
 template <class L, class F>
-Tensor computed(const L& layer, const Operand& x, F&& f) {
+decltype(auto) computed(const L& layer, const Operand& x, F&& f) {
   LocScope at(x.place);
   return called(layer, f);
 }

@@ -7,9 +7,7 @@
 #include "tenon/ops.h"
 
 namespace tn::nn {
-namespace {
 
-/// The words of a text with spaces between them.
 std::vector<std::string_view> words_of(std::string_view text) {
   std::vector<std::string_view> words;
   while (!text.empty()) {
@@ -19,6 +17,8 @@ std::vector<std::string_view> words_of(std::string_view text) {
   }
   return words;
 }
+
+namespace {
 
 FieldList fields_of(const LayerDef& def, const void* attrs) {
   return list_fields(*def.attrs, const_cast<void*>(attrs));
@@ -62,7 +62,7 @@ Hint hint_for_layout(const LayerDef& def, const void* attrs, const InputDef& in,
   if (!last) return {};
   bool& flag = *static_cast<bool*>(last->at);
   flag = !flag;
-  Pattern pattern = patterns_of(def, other.data, in.shape).back();
+  Pattern pattern = patterns_of(def, other.data, in.shape_for(other.data)).back();
   bool names_channels = std::ranges::any_of(
       pattern, [](const PatternSize& size) { return std::holds_alternative<int64_t>(size); });
   if (!names_channels || !fits(x.shape(), pattern)) return {};
@@ -71,9 +71,11 @@ Hint hint_for_layout(const LayerDef& def, const void* attrs, const InputDef& in,
 
 void check_input(const LayerDef& def, const void* attrs, const InputDef& in, const Tensor& x,
                  std::string_view layer) {
+  if (!x && in.optional) return;
   if (!x) fail(Fault::type, "{}: expected a tensor", layer);
-  if (in.shape == "*") return;
-  std::vector<Pattern> patterns = patterns_of(def, attrs, in.shape);
+  std::string_view shape = in.shape_for(attrs);
+  if (shape == "*") return;
+  std::vector<Pattern> patterns = patterns_of(def, attrs, shape);
   for (const Pattern& pattern : patterns)
     if (fits(x.shape(), pattern)) return;
   fail(hint_for_layout(def, attrs, in, x), "{}: expected {}, given {}", layer,
@@ -127,6 +129,7 @@ bool is_size(const LayerDef& def, const Field& field) {
 }
 
 bool has_tensor(const LayerDef& def, const TensorDef& tensor, const void* attrs) {
+  if (tensor.exists && !tensor.exists(attrs)) return false;
   FieldList fields = fields_of(def, attrs);
   return std::ranges::all_of(words_of(tensor.when),
                              [&](std::string_view name) { return is_true(fields, name); });
@@ -159,6 +162,11 @@ Pattern pattern_of(const LayerDef& def, const void* attrs, std::string_view shap
         pattern.emplace_back(whole / integer_in(*find_field(fields, part->times)));
       else
         pattern.emplace_back(word);
+      continue;
+    }
+    if (size_t times = word.find('*'); times != 0 && times != word.npos) {
+      int64_t size = integer_in(*find_field(fields, word.substr(times + 1)));
+      pattern.emplace_back((word[0] - '0') * size);
       continue;
     }
     const Field* f = find_field(fields, word);
@@ -233,7 +241,7 @@ Tensors draw_tensors(const LayerDef& def, const void* attrs) {
   Shape first;
   for (const TensorDef& tensor : def.tensors) {
     made.emplace_back();
-    if (!has_tensor(def, tensor, attrs)) continue;
+    if (tensor.is_given() || !has_tensor(def, tensor, attrs)) continue;
     Shape shape;
     for (const PatternSize& size : pattern_of(def, attrs, tensor.shape))
       shape.push_back(std::get<int64_t>(size));
@@ -243,12 +251,27 @@ Tensors draw_tensors(const LayerDef& def, const void* attrs) {
   return made;
 }
 
-Tensor call_layer(const LayerDef& def, const FunctionDef& function, const void* given,
-                  const LayerCall& call) {
+AttrBuffer child_attrs(const LayerDef& def, const void* attrs, const ChildDef& child) {
+  AttrBuffer made(*child.layer->attrs);
+  FieldList from = fields_of(def, attrs), to = fields_of(*child.layer, made.data);
+  size_t place = 0;
+  for (std::string_view word : words_of(child.arguments)) {
+    if (word.ends_with(',')) word.remove_suffix(1);
+    visit_field(to.items[place++], [&]<class T>(T& value) {
+      value = *static_cast<T*>(find_field(from, word)->at);
+      return 0;
+    });
+  }
+  return made;
+}
+
+Tensors call_layer(const LayerDef& def, const FunctionDef& function, const void* given,
+                   const LayerCall& call) {
   AttrBuffer attrs(*def.attrs, given);
   if (!def.inferred.empty()) find_sizes(def, attrs.data, call.held);
-  for (int i = 0; i < function.inputs.size(); ++i)
-    check_input(def, attrs.data, function.inputs[i], call.in[static_cast<size_t>(i)], call.layer);
+  auto next = call.in.begin();
+  for (const InputDef& input : function.inputs)
+    for (int i = 0; i < input.count; ++i) check_input(def, attrs.data, input, *next++, call.layer);
   return function.run(attrs.data, call);
 }
 
@@ -272,34 +295,49 @@ void make_layer(const LayerDef& def, void* const* fields, std::span<Tensor* cons
   prepare_attrs(def, attrs.data, def.name);
   unpack(*def.attrs, attrs.data, fields);
   Tensors made = draw_tensors(def, attrs.data);
-  for (size_t i = 0; i < tensors.size(); ++i) *tensors[i] = std::move(made[i]);
+  for (size_t i = 0; i < tensors.size(); ++i)
+    if (made[i]) *tensors[i] = std::move(made[i]);
 }
 
-Tensor run_layer(const LayerDef& def, int function, const void* const* fields,
-                 std::span<Tensor* const> tensors, std::span<const Operand* const> in,
-                 bool training, bool is_constant) {
-  AttrBuffer attrs;
+Tensor given(const Operand& x) {
+  bool absent = x.absent || (x.tensor && !*x.tensor);
+  return absent ? Tensor() : taken(x);
+}
+
+void give(Tensors& in, const LayerDef& def, const InputDef& input, const Tensors& several) {
+  size_t count = static_cast<size_t>(input.count);
+  if (!several.empty() && several.size() != count)
+    fail("{}: a {} is {} tensors, given {}", def.name, input.name, count, several.size());
+  in.insert(in.end(), several.begin(), several.end());
+  if (several.empty()) in.resize(in.size() + count);
+}
+
+Tensors run_layer(const LayerDef& def, const ObjectCall& call) {
+  const FunctionDef& function = def.functions[call.function];
+  AttrBuffer attrs, options;
   static constexpr bool kPresent = true;  // what exists is seen from the tensors
-  std::vector<const void*> given(fields, fields + def.attrs->fields);
+  std::vector<const void*> given(call.fields, call.fields + def.attrs->fields);
   std::ranges::replace(given, nullptr, static_cast<const void*>(&kPresent));
   pack(*def.attrs, attrs.data, given.data());
-  Tensors held, operands;
+  pack(*function.options, options.data, call.options);
+  Tensors held;
   bool moves = false;
-  for (size_t i = 0; i < tensors.size(); ++i) {
-    held.push_back(*tensors[i]);
-    moves |= training && held[i] && def.tensors[static_cast<int>(i)].is_state;
+  for (size_t i = 0; i < call.tensors.size(); ++i) {
+    held.push_back(*call.tensors[i]);
+    moves |= call.training && held[i] && def.tensors[static_cast<int>(i)].is_state;
   }
-  for (const Operand* x : in) {
-    bool absent = x->absent || (x->tensor && !*x->tensor);
-    operands.push_back(absent ? Tensor() : taken(*x));
-  }
-  if (moves && is_constant)
+  if (moves && call.is_constant)
     fail(Hint{"call it in what is no constant (declare forward without const), or call eval()"},
          "{}: a constant module cannot be in training, since its statistics move", def.name);
-  Tensor out = call_layer(def, def.functions[function], attrs.data,
-                          {.layer = def.name, .in = operands, .held = held, .training = training});
+  Tensors out = call_layer(def, function, attrs.data,
+                           {.layer = def.name,
+                            .in = call.in,
+                            .held = held,
+                            .training = call.training,
+                            .options = options.data,
+                            .call_child = call.call_child});
   if (moves)
-    for (size_t i = 0; i < tensors.size(); ++i) *tensors[i] = held[i];
+    for (size_t i = 0; i < held.size(); ++i) *call.tensors[i] = held[i];
   return out;
 }
 

@@ -4,6 +4,8 @@
 
 namespace tn::nn {
 
+/// The words of a text with spaces between them.
+std::vector<std::string_view> words_of(std::string_view text);
 /// Whether `names`, words with spaces between, has the word.
 bool has_word(std::string_view names, std::string_view word);
 /// Whether an attribute only decides that tensors exist. A module has these in place of it.
@@ -36,17 +38,30 @@ void prepare_attrs(const LayerDef& def, void* attrs, std::string_view layer,
 bool is_usual(const LayerDef& def, const void* attrs, size_t i);
 /// First values of all tensors, null for those that the attributes leave out.
 Tensors draw_tensors(const LayerDef& def, const void* attrs);
+/// The attributes of a layer inside a layer with these.
+AttrBuffer child_attrs(const LayerDef& def, const void* attrs, const ChildDef& child);
 /// Checks the inputs and calls the function.
-Tensor call_layer(const LayerDef& def, const FunctionDef& function, const void* attrs,
-                  const LayerCall& call);
+Tensors call_layer(const LayerDef& def, const FunctionDef& function, const void* attrs,
+                   const LayerCall& call);
 
 // For the classes (generated), which pass their members and the arguments of calls.
 
 /// Draws the tensors of a new layer. `fields` are the attributes, in order; they become canonical.
 void make_layer(const LayerDef& def, void* const* fields, std::span<Tensor* const> tensors);
-/// Calls function `function`; null `fields` are those that only decide which tensors exist.
-Tensor run_layer(const LayerDef& def, int function, const void* const* fields,
-                 std::span<Tensor* const> tensors, std::span<const Operand* const> in,
-                 bool training, bool is_constant);
+/// The call of a layer object. Null `fields` are those that only decide which tensors exist.
+struct ObjectCall {
+  int function = 0;
+  const void* const* fields = nullptr;
+  std::span<Tensor* const> tensors;
+  Tensors in;
+  bool training = false, is_constant = false;
+  const void* const* options = nullptr;
+  std::function<Tensor(int child, const Tensor& x)> call_child = {};
+};
+Tensors run_layer(const LayerDef& def, const ObjectCall& call);
+/// An argument: its tensor, or a null one if it is left out.
+Tensor given(const Operand& x);
+/// Adds an argument of several tensors, null ones if it is left out.
+void give(Tensors& in, const LayerDef& def, const InputDef& input, const Tensors& several);
 
 }  // namespace tn::nn

@@ -5,8 +5,152 @@
 
 #include "nn/layer_calls.h"
 #include "nn/layer_decls.h"
+#include "tenon/ops.h"
 
 namespace tn::nn {
+
+ALiBi::ALiBi() {
+  std::span<Tensor* const> tensors;
+  make_layer(layers::ALiBi, nullptr, tensors);
+}
+
+Tensor ALiBi::operator()(const Operand& scores, int64_t offset, const Operand& mask) const {
+  std::span<Tensor* const> tensors;
+  const void* options[] = {&offset};
+  return computed(*this, scores, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(scores));
+    in.push_back(given(mask));
+    Tensors out = run_layer(layers::ALiBi, {.function = 0, .fields = nullptr, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true, .options = options});
+    return out[0];
+  });
+}
+
+Tensor ALiBi::bias(int64_t heads, int64_t queries, int64_t keys, int64_t offset) const {
+  std::span<Tensor* const> tensors;
+  const void* options[] = {&heads, &queries, &keys, &offset};
+  return called(*this, [&]() -> Tensor {
+    Tensors in;
+    Tensors out = run_layer(layers::ALiBi, {.function = 1, .fields = nullptr, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true, .options = options});
+    return out[0];
+  });
+}
+
+AdaptiveAvgPool1d::AdaptiveAvgPool1d(const Ints& output_size, bool channels_last)
+    : output_size(output_size), channels_last(channels_last) {
+  void* fields[] = {&this->output_size, &this->channels_last};
+  std::span<Tensor* const> tensors;
+  make_layer(layers::AdaptiveAvgPool1d, fields, tensors);
+}
+
+Tensor AdaptiveAvgPool1d::operator()(const Operand& x) const {
+  const void* fields[] = {&output_size, &channels_last};
+  std::span<Tensor* const> tensors;
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::AdaptiveAvgPool1d, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
+  });
+}
+
+AdaptiveAvgPool2d::AdaptiveAvgPool2d(const Ints& output_size, bool channels_last)
+    : output_size(output_size), channels_last(channels_last) {
+  void* fields[] = {&this->output_size, &this->channels_last};
+  std::span<Tensor* const> tensors;
+  make_layer(layers::AdaptiveAvgPool2d, fields, tensors);
+}
+
+Tensor AdaptiveAvgPool2d::operator()(const Operand& x) const {
+  const void* fields[] = {&output_size, &channels_last};
+  std::span<Tensor* const> tensors;
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::AdaptiveAvgPool2d, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
+  });
+}
+
+AdaptiveAvgPool3d::AdaptiveAvgPool3d(const Ints& output_size, bool channels_last)
+    : output_size(output_size), channels_last(channels_last) {
+  void* fields[] = {&this->output_size, &this->channels_last};
+  std::span<Tensor* const> tensors;
+  make_layer(layers::AdaptiveAvgPool3d, fields, tensors);
+}
+
+Tensor AdaptiveAvgPool3d::operator()(const Operand& x) const {
+  const void* fields[] = {&output_size, &channels_last};
+  std::span<Tensor* const> tensors;
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::AdaptiveAvgPool3d, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
+  });
+}
+
+AdaptiveMaxPool1d::AdaptiveMaxPool1d(const Ints& output_size, bool channels_last)
+    : output_size(output_size), channels_last(channels_last) {
+  void* fields[] = {&this->output_size, &this->channels_last};
+  std::span<Tensor* const> tensors;
+  make_layer(layers::AdaptiveMaxPool1d, fields, tensors);
+}
+
+Tensor AdaptiveMaxPool1d::operator()(const Operand& x) const {
+  const void* fields[] = {&output_size, &channels_last};
+  std::span<Tensor* const> tensors;
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::AdaptiveMaxPool1d, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
+  });
+}
+
+AdaptiveMaxPool2d::AdaptiveMaxPool2d(const Ints& output_size, bool channels_last)
+    : output_size(output_size), channels_last(channels_last) {
+  void* fields[] = {&this->output_size, &this->channels_last};
+  std::span<Tensor* const> tensors;
+  make_layer(layers::AdaptiveMaxPool2d, fields, tensors);
+}
+
+Tensor AdaptiveMaxPool2d::operator()(const Operand& x) const {
+  const void* fields[] = {&output_size, &channels_last};
+  std::span<Tensor* const> tensors;
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::AdaptiveMaxPool2d, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
+  });
+}
+
+AdaptiveMaxPool3d::AdaptiveMaxPool3d(const Ints& output_size, bool channels_last)
+    : output_size(output_size), channels_last(channels_last) {
+  void* fields[] = {&this->output_size, &this->channels_last};
+  std::span<Tensor* const> tensors;
+  make_layer(layers::AdaptiveMaxPool3d, fields, tensors);
+}
+
+Tensor AdaptiveMaxPool3d::operator()(const Operand& x) const {
+  const void* fields[] = {&output_size, &channels_last};
+  std::span<Tensor* const> tensors;
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::AdaptiveMaxPool3d, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
+  });
+}
 
 AvgPool1d::AvgPool1d(const Ints& kernel_size, const AvgPool1dSettings& settings)
     : kernel_size(kernel_size), stride(settings.stride), padding(settings.padding), count_include_pad(settings.count_include_pad), channels_last(settings.channels_last) {
@@ -19,9 +163,12 @@ AvgPool1d::AvgPool1d(const Ints& kernel_size, const AvgPool1dSettings& settings)
 Tensor AvgPool1d::operator()(const Operand& x) const {
   const void* fields[] = {&kernel_size, &stride, &padding, &count_include_pad, &channels_last};
   std::span<Tensor* const> tensors;
-  const Operand* in[] = {&x};
-  return computed(*this, x, [&] {
-    return run_layer(layers::AvgPool1d, 0, fields, tensors, in, training, true);
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::AvgPool1d, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
   });
 }
 
@@ -36,9 +183,12 @@ AvgPool2d::AvgPool2d(const Ints& kernel_size, const AvgPool2dSettings& settings)
 Tensor AvgPool2d::operator()(const Operand& x) const {
   const void* fields[] = {&kernel_size, &stride, &padding, &count_include_pad, &channels_last};
   std::span<Tensor* const> tensors;
-  const Operand* in[] = {&x};
-  return computed(*this, x, [&] {
-    return run_layer(layers::AvgPool2d, 0, fields, tensors, in, training, true);
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::AvgPool2d, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
   });
 }
 
@@ -53,9 +203,52 @@ AvgPool3d::AvgPool3d(const Ints& kernel_size, const AvgPool3dSettings& settings)
 Tensor AvgPool3d::operator()(const Operand& x) const {
   const void* fields[] = {&kernel_size, &stride, &padding, &count_include_pad, &channels_last};
   std::span<Tensor* const> tensors;
-  const Operand* in[] = {&x};
-  return computed(*this, x, [&] {
-    return run_layer(layers::AvgPool3d, 0, fields, tensors, in, training, true);
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::AvgPool3d, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
+  });
+}
+
+BCELoss::BCELoss(std::string_view reduction, const Tensor& weight)
+    : reduction(choice_of(layers::BCELoss, 0, reduction)), weight(weight) {
+  void* fields[] = {&this->reduction};
+  Tensor* tensors[] = {&this->weight};
+  make_layer(layers::BCELoss, fields, tensors);
+}
+
+Tensor BCELoss::operator()(const Operand& input, const Operand& target) const {
+  const void* fields[] = {&reduction};
+  Tensor* tensors[] = {const_cast<Tensor*>(&weight)};
+  return computed(*this, input, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(input));
+    in.push_back(given(target));
+    Tensors out = run_layer(layers::BCELoss, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
+  });
+}
+
+BCEWithLogitsLoss::BCEWithLogitsLoss(std::string_view reduction, const Tensor& weight, const Tensor& pos_weight)
+    : reduction(choice_of(layers::BCEWithLogitsLoss, 0, reduction)), weight(weight), pos_weight(pos_weight) {
+  void* fields[] = {&this->reduction};
+  Tensor* tensors[] = {&this->weight, &this->pos_weight};
+  make_layer(layers::BCEWithLogitsLoss, fields, tensors);
+}
+
+Tensor BCEWithLogitsLoss::operator()(const Operand& input, const Operand& target) const {
+  const void* fields[] = {&reduction};
+  Tensor* tensors[] = {const_cast<Tensor*>(&weight), const_cast<Tensor*>(&pos_weight)};
+  return computed(*this, input, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(input));
+    in.push_back(given(target));
+    Tensors out = run_layer(layers::BCEWithLogitsLoss, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
   });
 }
 
@@ -70,18 +263,24 @@ BatchNorm::BatchNorm(int64_t num_features, const BatchNormSettings& settings)
 Tensor BatchNorm::operator()(const Operand& x) {
   const void* fields[] = {&num_features, &eps, &momentum, nullptr, nullptr, &channels_last};
   Tensor* tensors[] = {&weight, &bias, &running_mean, &running_var};
-  const Operand* in[] = {&x};
-  return computed(*this, x, [&] {
-    return run_layer(layers::BatchNorm, 0, fields, tensors, in, training, false);
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::BatchNorm, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = false});
+    return out[0];
   });
 }
 
 Tensor BatchNorm::operator()(const Operand& x) const {
   const void* fields[] = {&num_features, &eps, &momentum, nullptr, nullptr, &channels_last};
   Tensor* tensors[] = {const_cast<Tensor*>(&weight), const_cast<Tensor*>(&bias), const_cast<Tensor*>(&running_mean), const_cast<Tensor*>(&running_var)};
-  const Operand* in[] = {&x};
-  return computed(*this, x, [&] {
-    return run_layer(layers::BatchNorm, 0, fields, tensors, in, training, true);
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::BatchNorm, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
   });
 }
 
@@ -96,18 +295,24 @@ BatchNorm1d::BatchNorm1d(int64_t num_features, const BatchNorm1dSettings& settin
 Tensor BatchNorm1d::operator()(const Operand& x) {
   const void* fields[] = {&num_features, &eps, &momentum, nullptr, nullptr, &channels_last};
   Tensor* tensors[] = {&weight, &bias, &running_mean, &running_var};
-  const Operand* in[] = {&x};
-  return computed(*this, x, [&] {
-    return run_layer(layers::BatchNorm1d, 0, fields, tensors, in, training, false);
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::BatchNorm1d, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = false});
+    return out[0];
   });
 }
 
 Tensor BatchNorm1d::operator()(const Operand& x) const {
   const void* fields[] = {&num_features, &eps, &momentum, nullptr, nullptr, &channels_last};
   Tensor* tensors[] = {const_cast<Tensor*>(&weight), const_cast<Tensor*>(&bias), const_cast<Tensor*>(&running_mean), const_cast<Tensor*>(&running_var)};
-  const Operand* in[] = {&x};
-  return computed(*this, x, [&] {
-    return run_layer(layers::BatchNorm1d, 0, fields, tensors, in, training, true);
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::BatchNorm1d, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
   });
 }
 
@@ -122,18 +327,24 @@ BatchNorm2d::BatchNorm2d(int64_t num_features, const BatchNorm2dSettings& settin
 Tensor BatchNorm2d::operator()(const Operand& x) {
   const void* fields[] = {&num_features, &eps, &momentum, nullptr, nullptr, &channels_last};
   Tensor* tensors[] = {&weight, &bias, &running_mean, &running_var};
-  const Operand* in[] = {&x};
-  return computed(*this, x, [&] {
-    return run_layer(layers::BatchNorm2d, 0, fields, tensors, in, training, false);
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::BatchNorm2d, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = false});
+    return out[0];
   });
 }
 
 Tensor BatchNorm2d::operator()(const Operand& x) const {
   const void* fields[] = {&num_features, &eps, &momentum, nullptr, nullptr, &channels_last};
   Tensor* tensors[] = {const_cast<Tensor*>(&weight), const_cast<Tensor*>(&bias), const_cast<Tensor*>(&running_mean), const_cast<Tensor*>(&running_var)};
-  const Operand* in[] = {&x};
-  return computed(*this, x, [&] {
-    return run_layer(layers::BatchNorm2d, 0, fields, tensors, in, training, true);
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::BatchNorm2d, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
   });
 }
 
@@ -148,18 +359,24 @@ BatchNorm3d::BatchNorm3d(int64_t num_features, const BatchNorm3dSettings& settin
 Tensor BatchNorm3d::operator()(const Operand& x) {
   const void* fields[] = {&num_features, &eps, &momentum, nullptr, nullptr, &channels_last};
   Tensor* tensors[] = {&weight, &bias, &running_mean, &running_var};
-  const Operand* in[] = {&x};
-  return computed(*this, x, [&] {
-    return run_layer(layers::BatchNorm3d, 0, fields, tensors, in, training, false);
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::BatchNorm3d, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = false});
+    return out[0];
   });
 }
 
 Tensor BatchNorm3d::operator()(const Operand& x) const {
   const void* fields[] = {&num_features, &eps, &momentum, nullptr, nullptr, &channels_last};
   Tensor* tensors[] = {const_cast<Tensor*>(&weight), const_cast<Tensor*>(&bias), const_cast<Tensor*>(&running_mean), const_cast<Tensor*>(&running_var)};
-  const Operand* in[] = {&x};
-  return computed(*this, x, [&] {
-    return run_layer(layers::BatchNorm3d, 0, fields, tensors, in, training, true);
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::BatchNorm3d, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
   });
 }
 
@@ -173,9 +390,127 @@ Bilinear::Bilinear(int64_t input1_dims, int64_t input2_dims, int64_t output_dims
 Tensor Bilinear::operator()(const Operand& x1, const Operand& x2) const {
   const void* fields[] = {&input1_dims, &input2_dims, &output_dims, nullptr};
   Tensor* tensors[] = {const_cast<Tensor*>(&weight), const_cast<Tensor*>(&bias)};
-  const Operand* in[] = {&x1, &x2};
-  return computed(*this, x1, [&] {
-    return run_layer(layers::Bilinear, 0, fields, tensors, in, training, true);
+  return computed(*this, x1, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x1));
+    in.push_back(given(x2));
+    Tensors out = run_layer(layers::Bilinear, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
+  });
+}
+
+CircularPad1d::CircularPad1d(const Ints& padding, bool channels_last)
+    : padding(padding), channels_last(channels_last) {
+  void* fields[] = {&this->padding, &this->channels_last};
+  std::span<Tensor* const> tensors;
+  make_layer(layers::CircularPad1d, fields, tensors);
+}
+
+Tensor CircularPad1d::operator()(const Operand& x) const {
+  const void* fields[] = {&padding, &channels_last};
+  std::span<Tensor* const> tensors;
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::CircularPad1d, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
+  });
+}
+
+CircularPad2d::CircularPad2d(const Ints& padding, bool channels_last)
+    : padding(padding), channels_last(channels_last) {
+  void* fields[] = {&this->padding, &this->channels_last};
+  std::span<Tensor* const> tensors;
+  make_layer(layers::CircularPad2d, fields, tensors);
+}
+
+Tensor CircularPad2d::operator()(const Operand& x) const {
+  const void* fields[] = {&padding, &channels_last};
+  std::span<Tensor* const> tensors;
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::CircularPad2d, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
+  });
+}
+
+CircularPad3d::CircularPad3d(const Ints& padding, bool channels_last)
+    : padding(padding), channels_last(channels_last) {
+  void* fields[] = {&this->padding, &this->channels_last};
+  std::span<Tensor* const> tensors;
+  make_layer(layers::CircularPad3d, fields, tensors);
+}
+
+Tensor CircularPad3d::operator()(const Operand& x) const {
+  const void* fields[] = {&padding, &channels_last};
+  std::span<Tensor* const> tensors;
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::CircularPad3d, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
+  });
+}
+
+ConstantPad1d::ConstantPad1d(const Ints& padding, double value, bool channels_last)
+    : padding(padding), value(value), channels_last(channels_last) {
+  void* fields[] = {&this->padding, &this->value, &this->channels_last};
+  std::span<Tensor* const> tensors;
+  make_layer(layers::ConstantPad1d, fields, tensors);
+}
+
+Tensor ConstantPad1d::operator()(const Operand& x) const {
+  const void* fields[] = {&padding, &value, &channels_last};
+  std::span<Tensor* const> tensors;
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::ConstantPad1d, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
+  });
+}
+
+ConstantPad2d::ConstantPad2d(const Ints& padding, double value, bool channels_last)
+    : padding(padding), value(value), channels_last(channels_last) {
+  void* fields[] = {&this->padding, &this->value, &this->channels_last};
+  std::span<Tensor* const> tensors;
+  make_layer(layers::ConstantPad2d, fields, tensors);
+}
+
+Tensor ConstantPad2d::operator()(const Operand& x) const {
+  const void* fields[] = {&padding, &value, &channels_last};
+  std::span<Tensor* const> tensors;
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::ConstantPad2d, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
+  });
+}
+
+ConstantPad3d::ConstantPad3d(const Ints& padding, double value, bool channels_last)
+    : padding(padding), value(value), channels_last(channels_last) {
+  void* fields[] = {&this->padding, &this->value, &this->channels_last};
+  std::span<Tensor* const> tensors;
+  make_layer(layers::ConstantPad3d, fields, tensors);
+}
+
+Tensor ConstantPad3d::operator()(const Operand& x) const {
+  const void* fields[] = {&padding, &value, &channels_last};
+  std::span<Tensor* const> tensors;
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::ConstantPad3d, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
   });
 }
 
@@ -190,9 +525,12 @@ Conv::Conv(int64_t in_channels, int64_t out_channels, const Ints& kernel_size, c
 Tensor Conv::operator()(const Operand& x) const {
   const void* fields[] = {&in_channels, &out_channels, &kernel_size, &stride, &padding, &padding_by, &dilation, &groups, nullptr, &padding_mode, &channels_last};
   Tensor* tensors[] = {const_cast<Tensor*>(&weight), const_cast<Tensor*>(&bias)};
-  const Operand* in[] = {&x};
-  return computed(*this, x, [&] {
-    return run_layer(layers::Conv, 0, fields, tensors, in, training, true);
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::Conv, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
   });
 }
 
@@ -207,9 +545,12 @@ Conv1d::Conv1d(int64_t in_channels, int64_t out_channels, const Ints& kernel_siz
 Tensor Conv1d::operator()(const Operand& x) const {
   const void* fields[] = {&in_channels, &out_channels, &kernel_size, &stride, &padding, &padding_by, &dilation, &groups, nullptr, &padding_mode, &channels_last};
   Tensor* tensors[] = {const_cast<Tensor*>(&weight), const_cast<Tensor*>(&bias)};
-  const Operand* in[] = {&x};
-  return computed(*this, x, [&] {
-    return run_layer(layers::Conv1d, 0, fields, tensors, in, training, true);
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::Conv1d, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
   });
 }
 
@@ -224,9 +565,12 @@ Conv2d::Conv2d(int64_t in_channels, int64_t out_channels, const Ints& kernel_siz
 Tensor Conv2d::operator()(const Operand& x) const {
   const void* fields[] = {&in_channels, &out_channels, &kernel_size, &stride, &padding, &padding_by, &dilation, &groups, nullptr, &padding_mode, &channels_last};
   Tensor* tensors[] = {const_cast<Tensor*>(&weight), const_cast<Tensor*>(&bias)};
-  const Operand* in[] = {&x};
-  return computed(*this, x, [&] {
-    return run_layer(layers::Conv2d, 0, fields, tensors, in, training, true);
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::Conv2d, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
   });
 }
 
@@ -241,9 +585,12 @@ Conv3d::Conv3d(int64_t in_channels, int64_t out_channels, const Ints& kernel_siz
 Tensor Conv3d::operator()(const Operand& x) const {
   const void* fields[] = {&in_channels, &out_channels, &kernel_size, &stride, &padding, &padding_by, &dilation, &groups, nullptr, &padding_mode, &channels_last};
   Tensor* tensors[] = {const_cast<Tensor*>(&weight), const_cast<Tensor*>(&bias)};
-  const Operand* in[] = {&x};
-  return computed(*this, x, [&] {
-    return run_layer(layers::Conv3d, 0, fields, tensors, in, training, true);
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::Conv3d, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
   });
 }
 
@@ -258,9 +605,12 @@ ConvTranspose::ConvTranspose(int64_t in_channels, int64_t out_channels, const In
 Tensor ConvTranspose::operator()(const Operand& x) const {
   const void* fields[] = {&in_channels, &out_channels, &kernel_size, &stride, &padding, &output_padding, &groups, nullptr, &dilation, &channels_last};
   Tensor* tensors[] = {const_cast<Tensor*>(&weight), const_cast<Tensor*>(&bias)};
-  const Operand* in[] = {&x};
-  return computed(*this, x, [&] {
-    return run_layer(layers::ConvTranspose, 0, fields, tensors, in, training, true);
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::ConvTranspose, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
   });
 }
 
@@ -275,9 +625,12 @@ ConvTranspose1d::ConvTranspose1d(int64_t in_channels, int64_t out_channels, cons
 Tensor ConvTranspose1d::operator()(const Operand& x) const {
   const void* fields[] = {&in_channels, &out_channels, &kernel_size, &stride, &padding, &output_padding, &groups, nullptr, &dilation, &channels_last};
   Tensor* tensors[] = {const_cast<Tensor*>(&weight), const_cast<Tensor*>(&bias)};
-  const Operand* in[] = {&x};
-  return computed(*this, x, [&] {
-    return run_layer(layers::ConvTranspose1d, 0, fields, tensors, in, training, true);
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::ConvTranspose1d, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
   });
 }
 
@@ -292,9 +645,12 @@ ConvTranspose2d::ConvTranspose2d(int64_t in_channels, int64_t out_channels, cons
 Tensor ConvTranspose2d::operator()(const Operand& x) const {
   const void* fields[] = {&in_channels, &out_channels, &kernel_size, &stride, &padding, &output_padding, &groups, nullptr, &dilation, &channels_last};
   Tensor* tensors[] = {const_cast<Tensor*>(&weight), const_cast<Tensor*>(&bias)};
-  const Operand* in[] = {&x};
-  return computed(*this, x, [&] {
-    return run_layer(layers::ConvTranspose2d, 0, fields, tensors, in, training, true);
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::ConvTranspose2d, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
   });
 }
 
@@ -309,9 +665,33 @@ ConvTranspose3d::ConvTranspose3d(int64_t in_channels, int64_t out_channels, cons
 Tensor ConvTranspose3d::operator()(const Operand& x) const {
   const void* fields[] = {&in_channels, &out_channels, &kernel_size, &stride, &padding, &output_padding, &groups, nullptr, &dilation, &channels_last};
   Tensor* tensors[] = {const_cast<Tensor*>(&weight), const_cast<Tensor*>(&bias)};
-  const Operand* in[] = {&x};
-  return computed(*this, x, [&] {
-    return run_layer(layers::ConvTranspose3d, 0, fields, tensors, in, training, true);
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::ConvTranspose3d, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
+  });
+}
+
+CrossEntropyLoss::CrossEntropyLoss(const CrossEntropyLossSettings& settings)
+    : label_smoothing(settings.label_smoothing), ignore_index(settings.ignore_index), reduction(choice_of(layers::CrossEntropyLoss, 2, settings.reduction)), axis(settings.axis), weight(settings.weight) {
+  [[maybe_unused]] CrossEntropyLossSettings given = settings;
+  void* fields[] = {&this->label_smoothing, &this->ignore_index, &this->reduction, &this->axis};
+  Tensor* tensors[] = {&this->weight};
+  make_layer(layers::CrossEntropyLoss, fields, tensors);
+}
+
+Tensor CrossEntropyLoss::operator()(const Operand& input, const Operand& target) const {
+  const void* fields[] = {&label_smoothing, &ignore_index, &reduction, &axis};
+  Tensor* tensors[] = {const_cast<Tensor*>(&weight)};
+  return computed(*this, input, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(input));
+    in.push_back(given(target));
+    Tensors out = run_layer(layers::CrossEntropyLoss, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
   });
 }
 
@@ -325,9 +705,12 @@ Dropout::Dropout(double p)
 Tensor Dropout::operator()(const Operand& x) const {
   const void* fields[] = {&p};
   std::span<Tensor* const> tensors;
-  const Operand* in[] = {&x};
-  return computed(*this, x, [&] {
-    return run_layer(layers::Dropout, 0, fields, tensors, in, training, true);
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::Dropout, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
   });
 }
 
@@ -341,9 +724,12 @@ Dropout2d::Dropout2d(double p, bool channels_last)
 Tensor Dropout2d::operator()(const Operand& x) const {
   const void* fields[] = {&p, &channels_last};
   std::span<Tensor* const> tensors;
-  const Operand* in[] = {&x};
-  return computed(*this, x, [&] {
-    return run_layer(layers::Dropout2d, 0, fields, tensors, in, training, true);
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::Dropout2d, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
   });
 }
 
@@ -357,9 +743,12 @@ Dropout3d::Dropout3d(double p, bool channels_last)
 Tensor Dropout3d::operator()(const Operand& x) const {
   const void* fields[] = {&p, &channels_last};
   std::span<Tensor* const> tensors;
-  const Operand* in[] = {&x};
-  return computed(*this, x, [&] {
-    return run_layer(layers::Dropout3d, 0, fields, tensors, in, training, true);
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::Dropout3d, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
   });
 }
 
@@ -373,18 +762,24 @@ Embedding::Embedding(int64_t num_embeddings, int64_t dims, Maybe<int64_t> paddin
 Tensor Embedding::operator()(const Operand& indices) const {
   const void* fields[] = {&num_embeddings, &dims, &padding_idx};
   Tensor* tensors[] = {const_cast<Tensor*>(&weight)};
-  const Operand* in[] = {&indices};
-  return computed(*this, indices, [&] {
-    return run_layer(layers::Embedding, 0, fields, tensors, in, training, true);
+  return computed(*this, indices, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(indices));
+    Tensors out = run_layer(layers::Embedding, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
   });
 }
 
 Tensor Embedding::as_linear(const Operand& x) const {
   const void* fields[] = {&num_embeddings, &dims, &padding_idx};
   Tensor* tensors[] = {const_cast<Tensor*>(&weight)};
-  const Operand* in[] = {&x};
-  return computed(*this, x, [&] {
-    return run_layer(layers::Embedding, 1, fields, tensors, in, training, true);
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::Embedding, {.function = 1, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
   });
 }
 
@@ -398,9 +793,53 @@ Flatten::Flatten(int64_t start_axis, int64_t end_axis)
 Tensor Flatten::operator()(const Operand& x) const {
   const void* fields[] = {&start_axis, &end_axis};
   std::span<Tensor* const> tensors;
-  const Operand* in[] = {&x};
-  return computed(*this, x, [&] {
-    return run_layer(layers::Flatten, 0, fields, tensors, in, training, true);
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::Flatten, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
+  });
+}
+
+GRUCell::GRUCell(int64_t input_size, int64_t hidden_size, bool bias)
+    : input_size(input_size), hidden_size(hidden_size) {
+  void* fields[] = {&this->input_size, &this->hidden_size, &bias};
+  Tensor* tensors[] = {&this->weight_ih, &this->weight_hh, &this->bias_ih, &this->bias_hh};
+  make_layer(layers::GRUCell, fields, tensors);
+}
+
+Tensor GRUCell::operator()(const Operand& x, const Operand& state) const {
+  const void* fields[] = {&input_size, &hidden_size, nullptr};
+  Tensor* tensors[] = {const_cast<Tensor*>(&weight_ih), const_cast<Tensor*>(&weight_hh), const_cast<Tensor*>(&bias_ih), const_cast<Tensor*>(&bias_hh)};
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    in.push_back(given(state));
+    Tensors out = run_layer(layers::GRUCell, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
+  });
+}
+
+GaussianNLLLoss::GaussianNLLLoss(bool full, double eps, std::string_view reduction)
+    : full(full), eps(eps), reduction(choice_of(layers::GaussianNLLLoss, 2, reduction)) {
+  void* fields[] = {&this->full, &this->eps, &this->reduction};
+  std::span<Tensor* const> tensors;
+  make_layer(layers::GaussianNLLLoss, fields, tensors);
+}
+
+Tensor GaussianNLLLoss::operator()(const Operand& input, const Operand& target, const Operand& var) const {
+  const void* fields[] = {&full, &eps, &reduction};
+  std::span<Tensor* const> tensors;
+  return computed(*this, input, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(input));
+    in.push_back(given(target));
+    in.push_back(given(var));
+    Tensors out = run_layer(layers::GaussianNLLLoss, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
   });
 }
 
@@ -414,9 +853,12 @@ GlobalAvgPool1d::GlobalAvgPool1d(bool channels_last)
 Tensor GlobalAvgPool1d::operator()(const Operand& x) const {
   const void* fields[] = {&channels_last};
   std::span<Tensor* const> tensors;
-  const Operand* in[] = {&x};
-  return computed(*this, x, [&] {
-    return run_layer(layers::GlobalAvgPool1d, 0, fields, tensors, in, training, true);
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::GlobalAvgPool1d, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
   });
 }
 
@@ -430,9 +872,12 @@ GlobalAvgPool2d::GlobalAvgPool2d(bool channels_last)
 Tensor GlobalAvgPool2d::operator()(const Operand& x) const {
   const void* fields[] = {&channels_last};
   std::span<Tensor* const> tensors;
-  const Operand* in[] = {&x};
-  return computed(*this, x, [&] {
-    return run_layer(layers::GlobalAvgPool2d, 0, fields, tensors, in, training, true);
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::GlobalAvgPool2d, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
   });
 }
 
@@ -446,9 +891,12 @@ GlobalAvgPool3d::GlobalAvgPool3d(bool channels_last)
 Tensor GlobalAvgPool3d::operator()(const Operand& x) const {
   const void* fields[] = {&channels_last};
   std::span<Tensor* const> tensors;
-  const Operand* in[] = {&x};
-  return computed(*this, x, [&] {
-    return run_layer(layers::GlobalAvgPool3d, 0, fields, tensors, in, training, true);
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::GlobalAvgPool3d, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
   });
 }
 
@@ -462,9 +910,12 @@ GlobalMaxPool1d::GlobalMaxPool1d(bool channels_last)
 Tensor GlobalMaxPool1d::operator()(const Operand& x) const {
   const void* fields[] = {&channels_last};
   std::span<Tensor* const> tensors;
-  const Operand* in[] = {&x};
-  return computed(*this, x, [&] {
-    return run_layer(layers::GlobalMaxPool1d, 0, fields, tensors, in, training, true);
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::GlobalMaxPool1d, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
   });
 }
 
@@ -478,9 +929,12 @@ GlobalMaxPool2d::GlobalMaxPool2d(bool channels_last)
 Tensor GlobalMaxPool2d::operator()(const Operand& x) const {
   const void* fields[] = {&channels_last};
   std::span<Tensor* const> tensors;
-  const Operand* in[] = {&x};
-  return computed(*this, x, [&] {
-    return run_layer(layers::GlobalMaxPool2d, 0, fields, tensors, in, training, true);
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::GlobalMaxPool2d, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
   });
 }
 
@@ -494,9 +948,12 @@ GlobalMaxPool3d::GlobalMaxPool3d(bool channels_last)
 Tensor GlobalMaxPool3d::operator()(const Operand& x) const {
   const void* fields[] = {&channels_last};
   std::span<Tensor* const> tensors;
-  const Operand* in[] = {&x};
-  return computed(*this, x, [&] {
-    return run_layer(layers::GlobalMaxPool3d, 0, fields, tensors, in, training, true);
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::GlobalMaxPool3d, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
   });
 }
 
@@ -510,9 +967,32 @@ GroupNorm::GroupNorm(int64_t num_groups, int64_t num_channels, double eps, bool 
 Tensor GroupNorm::operator()(const Operand& x) const {
   const void* fields[] = {&num_groups, &num_channels, &eps, nullptr, &channels_last};
   Tensor* tensors[] = {const_cast<Tensor*>(&weight), const_cast<Tensor*>(&bias)};
-  const Operand* in[] = {&x};
-  return computed(*this, x, [&] {
-    return run_layer(layers::GroupNorm, 0, fields, tensors, in, training, true);
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::GroupNorm, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
+  });
+}
+
+HuberLoss::HuberLoss(double delta, std::string_view reduction)
+    : delta(delta), reduction(choice_of(layers::HuberLoss, 1, reduction)) {
+  void* fields[] = {&this->delta, &this->reduction};
+  std::span<Tensor* const> tensors;
+  make_layer(layers::HuberLoss, fields, tensors);
+}
+
+Tensor HuberLoss::operator()(const Operand& input, const Operand& target) const {
+  const void* fields[] = {&delta, &reduction};
+  std::span<Tensor* const> tensors;
+  return computed(*this, input, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(input));
+    in.push_back(given(target));
+    Tensors out = run_layer(layers::HuberLoss, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
   });
 }
 
@@ -526,9 +1006,72 @@ InstanceNorm::InstanceNorm(int64_t num_features, double eps, bool affine, bool c
 Tensor InstanceNorm::operator()(const Operand& x) const {
   const void* fields[] = {&num_features, &eps, nullptr, &channels_last};
   Tensor* tensors[] = {const_cast<Tensor*>(&weight), const_cast<Tensor*>(&bias)};
-  const Operand* in[] = {&x};
-  return computed(*this, x, [&] {
-    return run_layer(layers::InstanceNorm, 0, fields, tensors, in, training, true);
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::InstanceNorm, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
+  });
+}
+
+KLDivLoss::KLDivLoss(bool log_target, std::string_view reduction)
+    : log_target(log_target), reduction(choice_of(layers::KLDivLoss, 1, reduction)) {
+  void* fields[] = {&this->log_target, &this->reduction};
+  std::span<Tensor* const> tensors;
+  make_layer(layers::KLDivLoss, fields, tensors);
+}
+
+Tensor KLDivLoss::operator()(const Operand& input, const Operand& target) const {
+  const void* fields[] = {&log_target, &reduction};
+  std::span<Tensor* const> tensors;
+  return computed(*this, input, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(input));
+    in.push_back(given(target));
+    Tensors out = run_layer(layers::KLDivLoss, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
+  });
+}
+
+L1Loss::L1Loss(std::string_view reduction)
+    : reduction(choice_of(layers::L1Loss, 0, reduction)) {
+  void* fields[] = {&this->reduction};
+  std::span<Tensor* const> tensors;
+  make_layer(layers::L1Loss, fields, tensors);
+}
+
+Tensor L1Loss::operator()(const Operand& input, const Operand& target) const {
+  const void* fields[] = {&reduction};
+  std::span<Tensor* const> tensors;
+  return computed(*this, input, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(input));
+    in.push_back(given(target));
+    Tensors out = run_layer(layers::L1Loss, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
+  });
+}
+
+LSTMCell::LSTMCell(int64_t input_size, int64_t hidden_size, bool bias)
+    : input_size(input_size), hidden_size(hidden_size) {
+  void* fields[] = {&this->input_size, &this->hidden_size, &bias};
+  Tensor* tensors[] = {&this->weight_ih, &this->weight_hh, &this->bias_ih, &this->bias_hh};
+  make_layer(layers::LSTMCell, fields, tensors);
+}
+
+Tensors LSTMCell::operator()(const Operand& x, const Tensors& state) const {
+  const void* fields[] = {&input_size, &hidden_size, nullptr};
+  Tensor* tensors[] = {const_cast<Tensor*>(&weight_ih), const_cast<Tensor*>(&weight_hh), const_cast<Tensor*>(&bias_ih), const_cast<Tensor*>(&bias_hh)};
+  return computed(*this, x, [&]() -> Tensors {
+    Tensors in;
+    in.push_back(given(x));
+    give(in, layers::LSTMCell, layers::LSTMCell.functions[0].inputs[1], state);
+    Tensors out = run_layer(layers::LSTMCell, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out;
   });
 }
 
@@ -542,9 +1085,12 @@ LayerNorm::LayerNorm(const Ints& normalized_shape, double eps, bool affine, bool
 Tensor LayerNorm::operator()(const Operand& x) const {
   const void* fields[] = {&normalized_shape, &eps, nullptr, nullptr};
   Tensor* tensors[] = {const_cast<Tensor*>(&weight), const_cast<Tensor*>(&bias)};
-  const Operand* in[] = {&x};
-  return computed(*this, x, [&] {
-    return run_layer(layers::LayerNorm, 0, fields, tensors, in, training, true);
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::LayerNorm, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
   });
 }
 
@@ -558,9 +1104,53 @@ Linear::Linear(int64_t input_dims, int64_t output_dims, bool bias)
 Tensor Linear::operator()(const Operand& x) const {
   const void* fields[] = {&input_dims, &output_dims, nullptr};
   Tensor* tensors[] = {const_cast<Tensor*>(&weight), const_cast<Tensor*>(&bias)};
-  const Operand* in[] = {&x};
-  return computed(*this, x, [&] {
-    return run_layer(layers::Linear, 0, fields, tensors, in, training, true);
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::Linear, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
+  });
+}
+
+MSELoss::MSELoss(std::string_view reduction)
+    : reduction(choice_of(layers::MSELoss, 0, reduction)) {
+  void* fields[] = {&this->reduction};
+  std::span<Tensor* const> tensors;
+  make_layer(layers::MSELoss, fields, tensors);
+}
+
+Tensor MSELoss::operator()(const Operand& input, const Operand& target) const {
+  const void* fields[] = {&reduction};
+  std::span<Tensor* const> tensors;
+  return computed(*this, input, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(input));
+    in.push_back(given(target));
+    Tensors out = run_layer(layers::MSELoss, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
+  });
+}
+
+MarginRankingLoss::MarginRankingLoss(double margin, std::string_view reduction)
+    : margin(margin), reduction(choice_of(layers::MarginRankingLoss, 1, reduction)) {
+  void* fields[] = {&this->margin, &this->reduction};
+  std::span<Tensor* const> tensors;
+  make_layer(layers::MarginRankingLoss, fields, tensors);
+}
+
+Tensor MarginRankingLoss::operator()(const Operand& input1, const Operand& input2, const Operand& target) const {
+  const void* fields[] = {&margin, &reduction};
+  std::span<Tensor* const> tensors;
+  return computed(*this, input1, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(input1));
+    in.push_back(given(input2));
+    in.push_back(given(target));
+    Tensors out = run_layer(layers::MarginRankingLoss, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
   });
 }
 
@@ -575,9 +1165,12 @@ MaxPool1d::MaxPool1d(const Ints& kernel_size, const MaxPool1dSettings& settings)
 Tensor MaxPool1d::operator()(const Operand& x) const {
   const void* fields[] = {&kernel_size, &stride, &padding, &dilation, &channels_last};
   std::span<Tensor* const> tensors;
-  const Operand* in[] = {&x};
-  return computed(*this, x, [&] {
-    return run_layer(layers::MaxPool1d, 0, fields, tensors, in, training, true);
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::MaxPool1d, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
   });
 }
 
@@ -592,9 +1185,12 @@ MaxPool2d::MaxPool2d(const Ints& kernel_size, const MaxPool2dSettings& settings)
 Tensor MaxPool2d::operator()(const Operand& x) const {
   const void* fields[] = {&kernel_size, &stride, &padding, &dilation, &channels_last};
   std::span<Tensor* const> tensors;
-  const Operand* in[] = {&x};
-  return computed(*this, x, [&] {
-    return run_layer(layers::MaxPool2d, 0, fields, tensors, in, training, true);
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::MaxPool2d, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
   });
 }
 
@@ -609,9 +1205,33 @@ MaxPool3d::MaxPool3d(const Ints& kernel_size, const MaxPool3dSettings& settings)
 Tensor MaxPool3d::operator()(const Operand& x) const {
   const void* fields[] = {&kernel_size, &stride, &padding, &dilation, &channels_last};
   std::span<Tensor* const> tensors;
-  const Operand* in[] = {&x};
-  return computed(*this, x, [&] {
-    return run_layer(layers::MaxPool3d, 0, fields, tensors, in, training, true);
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::MaxPool3d, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
+  });
+}
+
+NLLLoss::NLLLoss(const NLLLossSettings& settings)
+    : ignore_index(settings.ignore_index), reduction(choice_of(layers::NLLLoss, 1, settings.reduction)), axis(settings.axis), weight(settings.weight) {
+  [[maybe_unused]] NLLLossSettings given = settings;
+  void* fields[] = {&this->ignore_index, &this->reduction, &this->axis};
+  Tensor* tensors[] = {&this->weight};
+  make_layer(layers::NLLLoss, fields, tensors);
+}
+
+Tensor NLLLoss::operator()(const Operand& input, const Operand& target) const {
+  const void* fields[] = {&ignore_index, &reduction, &axis};
+  Tensor* tensors[] = {const_cast<Tensor*>(&weight)};
+  return computed(*this, input, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(input));
+    in.push_back(given(target));
+    Tensors out = run_layer(layers::NLLLoss, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
   });
 }
 
@@ -625,9 +1245,12 @@ PixelShuffle::PixelShuffle(int64_t upscale_factor, bool channels_last)
 Tensor PixelShuffle::operator()(const Operand& x) const {
   const void* fields[] = {&upscale_factor, &channels_last};
   std::span<Tensor* const> tensors;
-  const Operand* in[] = {&x};
-  return computed(*this, x, [&] {
-    return run_layer(layers::PixelShuffle, 0, fields, tensors, in, training, true);
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::PixelShuffle, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
   });
 }
 
@@ -641,9 +1264,12 @@ PixelUnshuffle::PixelUnshuffle(int64_t downscale_factor, bool channels_last)
 Tensor PixelUnshuffle::operator()(const Operand& x) const {
   const void* fields[] = {&downscale_factor, &channels_last};
   std::span<Tensor* const> tensors;
-  const Operand* in[] = {&x};
-  return computed(*this, x, [&] {
-    return run_layer(layers::PixelUnshuffle, 0, fields, tensors, in, training, true);
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::PixelUnshuffle, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
   });
 }
 
@@ -657,9 +1283,328 @@ RMSNorm::RMSNorm(int64_t dims, double eps, bool affine)
 Tensor RMSNorm::operator()(const Operand& x) const {
   const void* fields[] = {&dims, &eps, nullptr};
   Tensor* tensors[] = {const_cast<Tensor*>(&weight)};
-  const Operand* in[] = {&x};
-  return computed(*this, x, [&] {
-    return run_layer(layers::RMSNorm, 0, fields, tensors, in, training, true);
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::RMSNorm, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
+  });
+}
+
+RNNCell::RNNCell(int64_t input_size, int64_t hidden_size, bool bias, std::string_view nonlinearity)
+    : input_size(input_size), hidden_size(hidden_size), nonlinearity(choice_of(layers::RNNCell, 3, nonlinearity)) {
+  void* fields[] = {&this->input_size, &this->hidden_size, &bias, &this->nonlinearity};
+  Tensor* tensors[] = {&this->weight_ih, &this->weight_hh, &this->bias_ih, &this->bias_hh};
+  make_layer(layers::RNNCell, fields, tensors);
+}
+
+Tensor RNNCell::operator()(const Operand& x, const Operand& state) const {
+  const void* fields[] = {&input_size, &hidden_size, nullptr, &nonlinearity};
+  Tensor* tensors[] = {const_cast<Tensor*>(&weight_ih), const_cast<Tensor*>(&weight_hh), const_cast<Tensor*>(&bias_ih), const_cast<Tensor*>(&bias_hh)};
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    in.push_back(given(state));
+    Tensors out = run_layer(layers::RNNCell, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
+  });
+}
+
+ReflectionPad1d::ReflectionPad1d(const Ints& padding, bool channels_last)
+    : padding(padding), channels_last(channels_last) {
+  void* fields[] = {&this->padding, &this->channels_last};
+  std::span<Tensor* const> tensors;
+  make_layer(layers::ReflectionPad1d, fields, tensors);
+}
+
+Tensor ReflectionPad1d::operator()(const Operand& x) const {
+  const void* fields[] = {&padding, &channels_last};
+  std::span<Tensor* const> tensors;
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::ReflectionPad1d, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
+  });
+}
+
+ReflectionPad2d::ReflectionPad2d(const Ints& padding, bool channels_last)
+    : padding(padding), channels_last(channels_last) {
+  void* fields[] = {&this->padding, &this->channels_last};
+  std::span<Tensor* const> tensors;
+  make_layer(layers::ReflectionPad2d, fields, tensors);
+}
+
+Tensor ReflectionPad2d::operator()(const Operand& x) const {
+  const void* fields[] = {&padding, &channels_last};
+  std::span<Tensor* const> tensors;
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::ReflectionPad2d, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
+  });
+}
+
+ReflectionPad3d::ReflectionPad3d(const Ints& padding, bool channels_last)
+    : padding(padding), channels_last(channels_last) {
+  void* fields[] = {&this->padding, &this->channels_last};
+  std::span<Tensor* const> tensors;
+  make_layer(layers::ReflectionPad3d, fields, tensors);
+}
+
+Tensor ReflectionPad3d::operator()(const Operand& x) const {
+  const void* fields[] = {&padding, &channels_last};
+  std::span<Tensor* const> tensors;
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::ReflectionPad3d, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
+  });
+}
+
+ReplicationPad1d::ReplicationPad1d(const Ints& padding, bool channels_last)
+    : padding(padding), channels_last(channels_last) {
+  void* fields[] = {&this->padding, &this->channels_last};
+  std::span<Tensor* const> tensors;
+  make_layer(layers::ReplicationPad1d, fields, tensors);
+}
+
+Tensor ReplicationPad1d::operator()(const Operand& x) const {
+  const void* fields[] = {&padding, &channels_last};
+  std::span<Tensor* const> tensors;
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::ReplicationPad1d, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
+  });
+}
+
+ReplicationPad2d::ReplicationPad2d(const Ints& padding, bool channels_last)
+    : padding(padding), channels_last(channels_last) {
+  void* fields[] = {&this->padding, &this->channels_last};
+  std::span<Tensor* const> tensors;
+  make_layer(layers::ReplicationPad2d, fields, tensors);
+}
+
+Tensor ReplicationPad2d::operator()(const Operand& x) const {
+  const void* fields[] = {&padding, &channels_last};
+  std::span<Tensor* const> tensors;
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::ReplicationPad2d, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
+  });
+}
+
+ReplicationPad3d::ReplicationPad3d(const Ints& padding, bool channels_last)
+    : padding(padding), channels_last(channels_last) {
+  void* fields[] = {&this->padding, &this->channels_last};
+  std::span<Tensor* const> tensors;
+  make_layer(layers::ReplicationPad3d, fields, tensors);
+}
+
+Tensor ReplicationPad3d::operator()(const Operand& x) const {
+  const void* fields[] = {&padding, &channels_last};
+  std::span<Tensor* const> tensors;
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::ReplicationPad3d, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
+  });
+}
+
+RoPE::RoPE(int64_t dims, bool traditional, double base, double scale)
+    : dims(dims), traditional(traditional), base(base), scale(scale) {
+  void* fields[] = {&this->dims, &this->traditional, &this->base, &this->scale};
+  std::span<Tensor* const> tensors;
+  make_layer(layers::RoPE, fields, tensors);
+}
+
+Tensor RoPE::operator()(const Operand& x, int64_t offset) const {
+  const void* fields[] = {&dims, &traditional, &base, &scale};
+  std::span<Tensor* const> tensors;
+  const void* options[] = {&offset};
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::RoPE, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true, .options = options});
+    return out[0];
+  });
+}
+
+SinusoidalPositionalEncoding::SinusoidalPositionalEncoding(int64_t dims, const SinusoidalPositionalEncodingSettings& settings)
+    : dims(dims), min_freq(settings.min_freq), max_freq(settings.max_freq), scale(settings.scale), cos_first(settings.cos_first), full_turns(settings.full_turns) {
+  [[maybe_unused]] SinusoidalPositionalEncodingSettings given = settings;
+  void* fields[] = {&this->dims, &this->min_freq, &this->max_freq, &this->scale, &this->cos_first, &this->full_turns};
+  std::span<Tensor* const> tensors;
+  make_layer(layers::SinusoidalPositionalEncoding, fields, tensors);
+}
+
+Tensor SinusoidalPositionalEncoding::operator()(const Operand& positions) const {
+  const void* fields[] = {&dims, &min_freq, &max_freq, &scale, &cos_first, &full_turns};
+  std::span<Tensor* const> tensors;
+  return computed(*this, positions, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(positions));
+    Tensors out = run_layer(layers::SinusoidalPositionalEncoding, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
+  });
+}
+
+SmoothL1Loss::SmoothL1Loss(double beta, std::string_view reduction)
+    : beta(beta), reduction(choice_of(layers::SmoothL1Loss, 1, reduction)) {
+  void* fields[] = {&this->beta, &this->reduction};
+  std::span<Tensor* const> tensors;
+  make_layer(layers::SmoothL1Loss, fields, tensors);
+}
+
+Tensor SmoothL1Loss::operator()(const Operand& input, const Operand& target) const {
+  const void* fields[] = {&beta, &reduction};
+  std::span<Tensor* const> tensors;
+  return computed(*this, input, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(input));
+    in.push_back(given(target));
+    Tensors out = run_layer(layers::SmoothL1Loss, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
+  });
+}
+
+TripletMarginLoss::TripletMarginLoss(const TripletMarginLossSettings& settings)
+    : axis(settings.axis), p(settings.p), margin(settings.margin), eps(settings.eps), reduction(choice_of(layers::TripletMarginLoss, 4, settings.reduction)) {
+  [[maybe_unused]] TripletMarginLossSettings given = settings;
+  void* fields[] = {&this->axis, &this->p, &this->margin, &this->eps, &this->reduction};
+  std::span<Tensor* const> tensors;
+  make_layer(layers::TripletMarginLoss, fields, tensors);
+}
+
+Tensor TripletMarginLoss::operator()(const Operand& anchor, const Operand& positive, const Operand& negative) const {
+  const void* fields[] = {&axis, &p, &margin, &eps, &reduction};
+  std::span<Tensor* const> tensors;
+  return computed(*this, anchor, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(anchor));
+    in.push_back(given(positive));
+    in.push_back(given(negative));
+    Tensors out = run_layer(layers::TripletMarginLoss, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
+  });
+}
+
+ZeroPad1d::ZeroPad1d(const Ints& padding, bool channels_last)
+    : padding(padding), channels_last(channels_last) {
+  void* fields[] = {&this->padding, &this->channels_last};
+  std::span<Tensor* const> tensors;
+  make_layer(layers::ZeroPad1d, fields, tensors);
+}
+
+Tensor ZeroPad1d::operator()(const Operand& x) const {
+  const void* fields[] = {&padding, &channels_last};
+  std::span<Tensor* const> tensors;
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::ZeroPad1d, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
+  });
+}
+
+ZeroPad2d::ZeroPad2d(const Ints& padding, bool channels_last)
+    : padding(padding), channels_last(channels_last) {
+  void* fields[] = {&this->padding, &this->channels_last};
+  std::span<Tensor* const> tensors;
+  make_layer(layers::ZeroPad2d, fields, tensors);
+}
+
+Tensor ZeroPad2d::operator()(const Operand& x) const {
+  const void* fields[] = {&padding, &channels_last};
+  std::span<Tensor* const> tensors;
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::ZeroPad2d, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
+  });
+}
+
+ZeroPad3d::ZeroPad3d(const Ints& padding, bool channels_last)
+    : padding(padding), channels_last(channels_last) {
+  void* fields[] = {&this->padding, &this->channels_last};
+  std::span<Tensor* const> tensors;
+  make_layer(layers::ZeroPad3d, fields, tensors);
+}
+
+Tensor ZeroPad3d::operator()(const Operand& x) const {
+  const void* fields[] = {&padding, &channels_last};
+  std::span<Tensor* const> tensors;
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::ZeroPad3d, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
+  });
+}
+
+MultiHeadAttention::MultiHeadAttention(int64_t dims, int64_t num_heads, const MultiHeadAttentionSettings& settings)
+    : dims(dims), num_heads(num_heads), key_dims(settings.key_dims), value_dims(settings.value_dims), batch_first(settings.batch_first), out_proj([&] {
+  [[maybe_unused]] MultiHeadAttentionSettings given = settings;
+  void* fields[] = {&this->dims, &this->num_heads, &given.bias, &this->key_dims, &this->value_dims, &this->batch_first};
+  Tensor* tensors[] = {&this->in_proj_weight, &this->q_proj_weight, &this->k_proj_weight, &this->v_proj_weight, &this->in_proj_bias};
+  make_layer(layers::MultiHeadAttention, fields, tensors);
+  return Linear(dims, dims, settings.bias);
+}()) {
+  if (out_proj.bias) out_proj.bias = zeros(out_proj.bias.shape());
+}
+
+Tensor MultiHeadAttention::operator()(const Operand& queries, const Operand& keys, const Operand& values, const Operand& mask, bool causal) const {
+  const void* fields[] = {&dims, &num_heads, nullptr, &key_dims, &value_dims, &batch_first};
+  Tensor* tensors[] = {const_cast<Tensor*>(&in_proj_weight), const_cast<Tensor*>(&q_proj_weight), const_cast<Tensor*>(&k_proj_weight), const_cast<Tensor*>(&v_proj_weight), const_cast<Tensor*>(&in_proj_bias)};
+  const void* options[] = {&causal};
+  return computed(*this, queries, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(queries));
+    in.push_back(given(keys));
+    in.push_back(given(values));
+    in.push_back(given(mask));
+    Tensors out = run_layer(layers::MultiHeadAttention, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true, .options = options,
+        .call_child = [&]([[maybe_unused]] int child, const Tensor& x) { return out_proj(x); }});
+    return out[0];
+  });
+}
+
+MultiHeadAttentionStepResult MultiHeadAttention::step(const Operand& x, const Tensors& cache, const Operand& mask) const {
+  const void* fields[] = {&dims, &num_heads, nullptr, &key_dims, &value_dims, &batch_first};
+  Tensor* tensors[] = {const_cast<Tensor*>(&in_proj_weight), const_cast<Tensor*>(&q_proj_weight), const_cast<Tensor*>(&k_proj_weight), const_cast<Tensor*>(&v_proj_weight), const_cast<Tensor*>(&in_proj_bias)};
+  return computed(*this, x, [&]() -> MultiHeadAttentionStepResult {
+    Tensors in;
+    in.push_back(given(x));
+    give(in, layers::MultiHeadAttention, layers::MultiHeadAttention.functions[1].inputs[1], cache);
+    in.push_back(given(mask));
+    Tensors out = run_layer(layers::MultiHeadAttention, {.function = 1, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true,
+        .call_child = [&]([[maybe_unused]] int child, const Tensor& x) { return out_proj(x); }});
+    return {out[0], Tensors(out.begin() + 1, out.begin() + 3)};
   });
 }
 

@@ -4,11 +4,12 @@
 //
 //     constinit const LayerDef Linear = Layer<LinearAttrs>{.name = "Linear", …};
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <span>
 
+#include "ir/opdef.h"
 #include "nn/checks.h"
-#include "ops/rules.h"
 
 namespace tn::nn {
 
@@ -22,36 +23,63 @@ struct DrawCall {
 using Draw = Tensor (*)(const void* attrs, const DrawCall& call);
 
 /// A tensor of the layer: a parameter, or state that calls replace and training leaves alone.
+/// Without an initial value it is an argument that may be left out, and is not trained.
 struct TensorDef {
   std::string_view name, shape;
   Draw initial = nullptr;
   std::string_view when = {};  // the attributes, "affine bias", that are all true if it exists
   bool is_state = false;
+  bool (*exists)(const void* attrs) = nullptr;  // where `when` cannot tell
+
+  constexpr bool is_given() const { return initial == nullptr; }
 };
 
 /// Shapes are sizes: numbers, attributes, names of any size, and at most one "..." for any axes.
-/// "*" is any shape; " | " separates shapes, of which the last is the one that errors show.
+/// "*" is any shape; " | " separates shapes, of which the last is the one that errors show. Sizes
+/// of tensors may be multiples, "3*dims".
 struct InputDef {
-  std::string_view name, shape;
+  std::string_view name, shape = "*";
   std::optional<DType> usual = {};  // of an input of whose type a model says nothing
+  std::string_view (*shape_of)(const void* attrs) = nullptr;  // where it depends on them
+  bool optional = false;
+  int count = 1;                   // of tensors: several are a tuple
+  bool last = false;               // after the options
+  std::string_view terminal = {};  // its name in blocks, where that is another one
+
+  std::string_view shape_for(const void* attrs) const { return shape_of ? shape_of(attrs) : shape; }
+};
+
+struct ResultDef {
+  std::string_view name, shape = "*";
+  int count = 1;                // of tensors: several are a tuple
+  std::string_view parts = {};  // the names of several in blocks
 };
 
 /// What a layer computes with.
 struct LayerCall {
   std::string_view layer;  // its name in errors: that of the class
-  const Tensors& in;
-  Tensors& held;  // by TensorDef; null: absent. `forward` may replace states
+  const Tensors& in;       // null: left out
+  Tensors& held;           // by TensorDef; null: absent. `forward` may replace states
   bool training = false;
   Tensor key = {};  // of draws; null: from the random state of the thread
+  const void* options = nullptr;
+  std::function<Tensor(int child, const Tensor& x)> call_child = {};
+
+  template <class O>
+  const O& options_as() const {
+    return *static_cast<const O*>(options);
+  }
 };
 
 /// A function of a layer: `forward`, and those that Python and C++ call by name.
 struct FunctionDef {
-  std::string_view name, doc;
-  List<InputDef, 3> inputs;
+  std::string_view name, doc, example = {};
+  List<InputDef, 5> inputs;
   std::string_view output = "*";
   std::string_view (*result)(const void* attrs) = nullptr;  // the output, where it depends on them
-  Tensor (*run)(const void* attrs, const LayerCall& call) = nullptr;
+  List<ResultDef, 2> results = {};                          // in place of one output
+  const AttrKind* options = &attr_kind<NoAttrs>;            // given in calls; settings of blocks
+  Tensors (*run)(const void* attrs, const LayerCall& call) = nullptr;
 };
 
 /// Another library's name of an argument.
@@ -64,6 +92,15 @@ struct MultipleDef {
   std::string_view whole, times, part;
 };
 
+struct LayerDef;
+/// A layer inside a layer. Its arguments are attributes of the outer one: "dims, dims, bias".
+struct ChildDef {
+  std::string_view name;
+  const LayerDef* layer = nullptr;
+  std::string_view arguments;
+  std::string_view zeros = {};  // its tensors that begin as zeros
+};
+
 struct LayerDef {
   std::string_view name, doc;
   std::string_view example;  // lines of a Python session
@@ -74,9 +111,11 @@ struct LayerDef {
   List<AlsoCalled, 4> also_called;
   std::string_view inferred;      // sizes that blocks may leave out
   std::string_view keyword_only;  // attributes that Python takes by name only
+  std::string_view open;          // lists of sizes of which some may be -1, in Python None
   List<MultipleDef, 2> multiples;
   void (*prepare)(void* attrs, std::string_view layer) = nullptr;
   List<TensorDef, 6> tensors;
+  List<ChildDef, 2> children;
   List<FunctionDef, 2> functions;  // the first is `forward`
   bool draws = false;              // in training
 
@@ -85,59 +124,6 @@ struct LayerDef {
     return std::ranges::any_of(tensors, [](const TensorDef& t) { return t.is_state; });
   }
 };
-
-namespace layers {
-
-/// Checks attributes and makes them canonical. `layer` begins errors.
-template <class A>
-struct AttrsRule {
-  void (*f)(void*, std::string_view) = nullptr;
-  constexpr AttrsRule() = default;
-  template <class L>
-  constexpr AttrsRule(L) {
-    static_assert(std::is_invocable_v<L, A&, std::string_view>, "prepare takes (Attrs&, layer)");
-    f = [](void* a, std::string_view layer) { L{}(*static_cast<A*>(a), layer); };
-  }
-};
-
-/// The builder of a record, with rules that take the attributes as their own type.
-template <class A = NoAttrs>
-struct Layer {
-  std::string_view name, doc, example, module;
-  std::string_view base = {};
-  std::string_view shown = {};
-  List<AlsoCalled, 4> also_called = {};
-  std::string_view inferred = {}, keyword_only = {};
-  List<MultipleDef, 2> multiples = {};
-  AttrsRule<A> prepare = {};
-  List<TensorDef, 6> tensors = {};
-  List<InputDef, 3> inputs;
-  std::string_view output;
-  ops::Rule<A, std::string_view> result = {};
-  bool draws = false;
-  ops::Rule<A, Tensor, const LayerCall&> forward;
-  FunctionDef also = {};  // one more function
-
-  constexpr operator LayerDef() const {
-    LayerDef def;
-    def.name = name, def.doc = doc, def.example = example, def.module = module, def.base = base;
-    def.shown = shown, def.attrs = &attr_kind<A>, def.also_called = also_called;
-    def.inferred = inferred, def.keyword_only = keyword_only, def.multiples = multiples;
-    def.prepare = prepare.f, def.tensors = tensors, def.draws = draws;
-    FunctionDef call{"forward", {}, inputs, output, result.f, forward.f};
-    def.functions =
-        also.name.empty() ? List<FunctionDef, 2>{call} : List<FunctionDef, 2>{call, also};
-    return def;
-  }
-};
-
-/// Uniform between plus and minus 1 / sqrt(inputs), the number of weights behind an output.
-Tensor by_inputs(const void* attrs, const DrawCall& call);
-Tensor standard_normal(const void* attrs, const DrawCall& call);
-Tensor all_ones(const void* attrs, const DrawCall& call);
-Tensor all_zeros(const void* attrs, const DrawCall& call);
-
-}  // namespace layers
 
 /// Every layer, by name (generated).
 std::span<const LayerDef* const> layer_table();

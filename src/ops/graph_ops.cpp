@@ -28,6 +28,7 @@ constexpr const OpDef* kGraphOps[] = {
     &ops::atanh,
     &ops::avg_pool,
     &ops::batch_norm,
+    &ops::bernoulli_loss,
     &ops::bitcast,
     &ops::bitwise_and,
     &ops::bitwise_invert,

@@ -6,6 +6,7 @@
 #include "ops/families.h"
 #include "ops/index_bounds.h"
 #include "ops/indexing.h"
+#include "ops/loss_parts.h"
 #include "ops/op_decls.h"
 #include "ops/shapes.h"
 #include "tenon/operators.h"
@@ -14,10 +15,6 @@ namespace tn::ops {
 namespace {
 
 constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
-
-enum class Reduce : uint8_t { none, mean, sum };
-constexpr std::string_view kReduces[] = {"none", "mean", "sum"};
-constexpr ChoiceNames choice_names(Reduce) { return kReduces; }
 
 struct CrossEntropyAttrs {
   Reduce reduction = Reduce::mean;
@@ -74,12 +71,6 @@ Tensor nan_where_no_class(const Tensor& loss, const Tensor& targets, Dim count) 
   return tn::where(is_class(targets, count), loss, std::numeric_limits<double>::quiet_NaN());
 }
 
-/// What each of `count` classes gets of `whole`.
-Tensor share_of(double whole, Dim count, DType type) {
-  if (count.is_const()) return make_scalar(whole / static_cast<double>(count.raw), type, false);
-  return cast_to(make_scalar(whole, DType::f64, false) / value_of(count, DType::f64), type);
-}
-
 /// Per row lse - (1-s)·x[target] - s·mean(x): the smoothed sum of -target·log_softmax(x).
 Tensor loss_of_classes(const CrossEntropyAttrs& a, const Tensor& x, const Tensor& targets) {
   Tensor at = tn::reshape(targets, without_axes(x.shape(), Axes(a.axis.i), true));
@@ -108,9 +99,7 @@ Tensors cross_entropy_body(const CrossEntropyAttrs& a, const Tensors& in) {
   bool classes = has_classes(*type_of(in[0]), *type_of(in[1]));
   Tensor loss = classes ? loss_of_classes(a, x, in[1])
                         : loss_of_probabilities(a, x, cast_to(in[1], x.dtype()));
-  if (a.reduction == Reduce::mean) loss = tn::mean(loss);
-  if (a.reduction == Reduce::sum) loss = tn::sum(loss);
-  return {cast_to(loss, in[0].dtype())};
+  return {cast_to(reduced(loss, a.reduction), in[0].dtype())};
 }
 
 /// Of classes ct·(softmax(x) - target), where a logit of -inf has no share: one pass over the

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "ir/emit.h"
 #include "ir/sizes.h"
 #include "tenon/ops.h"
 
@@ -45,6 +46,12 @@ Tensor value_of(Dim size, DType type) { return make_scalar(Scalar(Offset(size)),
 Tensor over_count(const Tensor& x, Dim count) {
   if (count.is_const()) return tn::divide(x, static_cast<double>(count.raw));
   return tn::divide(x, count);
+}
+
+Tensor share_of(double whole, Dim count, DType type) {
+  if (count.is_const()) return make_scalar(whole / static_cast<double>(count.raw), type, false);
+  return cast_to(tn::divide(make_scalar(whole, DType::f64, false), value_of(count, DType::f64)),
+                 type);
 }
 
 void check_sizes(std::string_view op, const Shape& shape) {

@@ -18,6 +18,8 @@ std::optional<Dim> divided(Dim a, Dim b);
 Tensor value_of(Dim size, DType type);
 /// `x` divided by a count, which is a real constant where it is known.
 Tensor over_count(const Tensor& x, Dim count);
+/// What each of `count` gets of `whole`, as a tensor of rank 0.
+Tensor share_of(double whole, Dim count, DType type);
 /// Fails where a size of `shape` is -1, which some ops infer and most do not.
 void check_sizes(std::string_view op, const Shape& shape);
 /// Fails unless a call may have so many results.

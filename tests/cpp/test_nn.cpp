@@ -159,7 +159,7 @@ TEST_CASE("arguments of layers are checked") {
   CHECK(error_in([] { nn::MultiHeadAttention(10, 3); }) ==
         "MultiHeadAttention: num_heads must divide dims: 3 and 10");
   CHECK(contains(error_in([] { nn::mse_loss(ones({3}), ones({3, 1})); }),
-                 "mse_loss: shapes differ: f32[3] (inputs) and f32[3,1] (targets)"));
+                 "mse_loss: shapes differ: f32[3] (predictions) and f32[3,1] (targets)"));
 }
 
 TEST_CASE("null tensors are errors, not crashes") {
@@ -167,7 +167,7 @@ TEST_CASE("null tensors are errors, not crashes") {
   CHECK(contains(error_in([&] { nn::Linear(2, 2)(none); }), "Linear: expected a tensor"));
   CHECK(contains(error_in([&] { nn::Sequential{tn::relu}(none); }), "expected a tensor"));
   CHECK(contains(error_in([&] { nn::Dropout().eval()(none); }), "expected a tensor"));
-  CHECK(contains(error_in([&] { nn::mse_loss(ones({2}), none); }), "expected a tensor"));
+  CHECK(contains(error_in([&] { nn::mse_loss(ones({2}), none); }), "targets is missing"));
   nn::Linear layer(2, 2);
   CHECK(contains(error_in([&] { layer.load_state_dict({{"weight", none}}); }), "null tensor"));
 }

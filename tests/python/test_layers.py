@@ -113,17 +113,17 @@ GIVEN_WRONG = [
     (
         nn.MultiHeadAttention(8, 2),
         [tn.ones((2, 8))],
-        "MultiHeadAttention: expected [batch, positions, 8], given float32[2, 8]",
+        "MultiHeadAttention: expected [batch, positions, 8], given f32[2,8]",
     ),
     (
         nn.RoPE(8),
         [tn.ones((2, 3, 4))],
-        "RoPE: expected [..., positions, 8], given float32[2, 3, 4]",
+        "RoPE: expected [..., positions, 8], given f32[2,3,4]",
     ),
     (
         nn.ALiBi(),
         [tn.ones((2, 3, 4))],
-        "ALiBi: expected [batch, heads, queries, keys], given float32[2, 3, 4]",
+        "ALiBi: expected [batch, heads, queries, keys], given f32[2,3,4]",
     ),
     (nn.Linear(2, 3), [[1.0, 2.0]], "Linear: expected a tensor, given a list"),
 ]

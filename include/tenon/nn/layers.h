@@ -6,6 +6,110 @@
 
 namespace tn::nn {
 
+/// Attention scores minus the distance between query and key times a slope per head.
+///
+/// Scores are [batch, heads, queries, keys]; the first query is at position `offset` of the keys.
+/// Head i of n has the slope `2 ** (-8 (i + 1) / n)`. `mask` is added if it is given. `bias`
+/// returns the added term, which can also be the mask of `tn.scaled_dot_product_attention`.
+class ALiBi : public Module<ALiBi> {
+ public:
+  ALiBi();
+  Tensor operator()(const Operand& scores, int64_t offset = 0, const Operand& mask = nullptr) const;
+  /// The negative distances times the slopes: [heads, queries, keys].
+  Tensor bias(int64_t heads, int64_t queries, int64_t keys, int64_t offset = 0) const;
+  static void fields(auto&, auto&&) {}
+};
+
+/// The means of `output_size` windows of [batch, channels, length].
+///
+/// A size of None leaves an axis as it is.
+class AdaptiveAvgPool1d : public Module<AdaptiveAvgPool1d> {
+ public:
+  Ints output_size;
+  bool channels_last;
+  explicit AdaptiveAvgPool1d(const Ints& output_size, bool channels_last = false);
+  Tensor operator()(const Operand& x) const;
+  static void fields(auto& m, auto&& f) {
+    f("output_size", m.output_size);
+    f("channels_last", m.channels_last);
+  }
+};
+
+/// The means of `output_size` windows of [batch, channels, height, width].
+///
+/// A size of None leaves an axis as it is.
+class AdaptiveAvgPool2d : public Module<AdaptiveAvgPool2d> {
+ public:
+  Ints output_size;
+  bool channels_last;
+  explicit AdaptiveAvgPool2d(const Ints& output_size, bool channels_last = false);
+  Tensor operator()(const Operand& x) const;
+  static void fields(auto& m, auto&& f) {
+    f("output_size", m.output_size);
+    f("channels_last", m.channels_last);
+  }
+};
+
+/// The means of `output_size` windows of [batch, channels, depth, height, width].
+///
+/// A size of None leaves an axis as it is.
+class AdaptiveAvgPool3d : public Module<AdaptiveAvgPool3d> {
+ public:
+  Ints output_size;
+  bool channels_last;
+  explicit AdaptiveAvgPool3d(const Ints& output_size, bool channels_last = false);
+  Tensor operator()(const Operand& x) const;
+  static void fields(auto& m, auto&& f) {
+    f("output_size", m.output_size);
+    f("channels_last", m.channels_last);
+  }
+};
+
+/// The largest elements of `output_size` windows of [batch, channels, length].
+///
+/// A size of None leaves an axis as it is.
+class AdaptiveMaxPool1d : public Module<AdaptiveMaxPool1d> {
+ public:
+  Ints output_size;
+  bool channels_last;
+  explicit AdaptiveMaxPool1d(const Ints& output_size, bool channels_last = false);
+  Tensor operator()(const Operand& x) const;
+  static void fields(auto& m, auto&& f) {
+    f("output_size", m.output_size);
+    f("channels_last", m.channels_last);
+  }
+};
+
+/// The largest elements of `output_size` windows of [batch, channels, height, width].
+///
+/// A size of None leaves an axis as it is.
+class AdaptiveMaxPool2d : public Module<AdaptiveMaxPool2d> {
+ public:
+  Ints output_size;
+  bool channels_last;
+  explicit AdaptiveMaxPool2d(const Ints& output_size, bool channels_last = false);
+  Tensor operator()(const Operand& x) const;
+  static void fields(auto& m, auto&& f) {
+    f("output_size", m.output_size);
+    f("channels_last", m.channels_last);
+  }
+};
+
+/// The largest elements of `output_size` windows of [batch, channels, depth, height, width].
+///
+/// A size of None leaves an axis as it is.
+class AdaptiveMaxPool3d : public Module<AdaptiveMaxPool3d> {
+ public:
+  Ints output_size;
+  bool channels_last;
+  explicit AdaptiveMaxPool3d(const Ints& output_size, bool channels_last = false);
+  Tensor operator()(const Operand& x) const;
+  static void fields(auto& m, auto&& f) {
+    f("output_size", m.output_size);
+    f("channels_last", m.channels_last);
+  }
+};
+
 struct AvgPool1dSettings {
   Maybe<Ints> stride = {};
   Ints padding = Ints{0};
@@ -78,6 +182,38 @@ class AvgPool3d : public Module<AvgPool3d> {
     f("padding", m.padding);
     f("count_include_pad", m.count_include_pad);
     f("channels_last", m.channels_last);
+  }
+};
+
+/// Minus the log of the probability of targets 0 and 1 (or between).
+///
+/// `input` is the probabilities of 1. `weight` multiplies the losses.
+class BCELoss : public Module<BCELoss> {
+ public:
+  uint8_t reduction;
+  Tensor weight;  // [*], or null
+  explicit BCELoss(std::string_view reduction = "mean", const Tensor& weight = {});
+  Tensor operator()(const Operand& input, const Operand& target) const;
+  static void fields(auto& m, auto&& f) {
+    f("weight", m.weight, buffer);
+    f("reduction", m.reduction);
+  }
+};
+
+/// `BCELoss` of `sigmoid(input)`.
+///
+/// `pos_weight` multiplies the losses of targets 1: above 1, fewer of them are missed.
+class BCEWithLogitsLoss : public Module<BCEWithLogitsLoss> {
+ public:
+  uint8_t reduction;
+  Tensor weight;  // [*], or null
+  Tensor pos_weight;  // [*], or null
+  explicit BCEWithLogitsLoss(std::string_view reduction = "mean", const Tensor& weight = {}, const Tensor& pos_weight = {});
+  Tensor operator()(const Operand& input, const Operand& target) const;
+  static void fields(auto& m, auto&& f) {
+    f("weight", m.weight, buffer);
+    f("pos_weight", m.pos_weight, buffer);
+    f("reduction", m.reduction);
   }
 };
 
@@ -239,6 +375,90 @@ class Bilinear : public Module<Bilinear> {
     f("input1_dims", m.input1_dims);
     f("input2_dims", m.input2_dims);
     f("output_dims", m.output_dims);
+  }
+};
+
+/// [batch, channels, length] with the elements of the other end around it.
+class CircularPad1d : public Module<CircularPad1d> {
+ public:
+  Ints padding;
+  bool channels_last;
+  explicit CircularPad1d(const Ints& padding, bool channels_last = false);
+  Tensor operator()(const Operand& x) const;
+  static void fields(auto& m, auto&& f) {
+    f("padding", m.padding);
+    f("channels_last", m.channels_last);
+  }
+};
+
+/// [batch, channels, height, width] with the elements of the other end around it.
+class CircularPad2d : public Module<CircularPad2d> {
+ public:
+  Ints padding;
+  bool channels_last;
+  explicit CircularPad2d(const Ints& padding, bool channels_last = false);
+  Tensor operator()(const Operand& x) const;
+  static void fields(auto& m, auto&& f) {
+    f("padding", m.padding);
+    f("channels_last", m.channels_last);
+  }
+};
+
+/// [batch, channels, depth, height, width] with the elements of the other end around it.
+class CircularPad3d : public Module<CircularPad3d> {
+ public:
+  Ints padding;
+  bool channels_last;
+  explicit CircularPad3d(const Ints& padding, bool channels_last = false);
+  Tensor operator()(const Operand& x) const;
+  static void fields(auto& m, auto&& f) {
+    f("padding", m.padding);
+    f("channels_last", m.channels_last);
+  }
+};
+
+/// [batch, channels, length] with the constant `value` around it.
+class ConstantPad1d : public Module<ConstantPad1d> {
+ public:
+  Ints padding;
+  double value;
+  bool channels_last;
+  ConstantPad1d(const Ints& padding, double value, bool channels_last = false);
+  Tensor operator()(const Operand& x) const;
+  static void fields(auto& m, auto&& f) {
+    f("padding", m.padding);
+    f("value", m.value);
+    f("channels_last", m.channels_last);
+  }
+};
+
+/// [batch, channels, height, width] with the constant `value` around it.
+class ConstantPad2d : public Module<ConstantPad2d> {
+ public:
+  Ints padding;
+  double value;
+  bool channels_last;
+  ConstantPad2d(const Ints& padding, double value, bool channels_last = false);
+  Tensor operator()(const Operand& x) const;
+  static void fields(auto& m, auto&& f) {
+    f("padding", m.padding);
+    f("value", m.value);
+    f("channels_last", m.channels_last);
+  }
+};
+
+/// [batch, channels, depth, height, width] with the constant `value` around it.
+class ConstantPad3d : public Module<ConstantPad3d> {
+ public:
+  Ints padding;
+  double value;
+  bool channels_last;
+  ConstantPad3d(const Ints& padding, double value, bool channels_last = false);
+  Tensor operator()(const Operand& x) const;
+  static void fields(auto& m, auto&& f) {
+    f("padding", m.padding);
+    f("value", m.value);
+    f("channels_last", m.channels_last);
   }
 };
 
@@ -584,6 +804,36 @@ class ConvTranspose3d : public Module<ConvTranspose3d> {
   }
 };
 
+struct CrossEntropyLossSettings {
+  double label_smoothing = 0.0;
+  int64_t ignore_index = -100;
+  std::string_view reduction = "mean";
+  Maybe<Axis> axis = {};
+  Tensor weight = {};
+};
+/// Minus the log of the probability that `softmax(input)` gives the targets.
+///
+/// They are classes, or probabilities like `input`. Classes are along axis 1 of `input`, along its
+/// only one, or along `axis`. `weight` is one number for each class; the mean is that of weighted
+/// losses. Targets `ignore_index` do not count.
+class CrossEntropyLoss : public Module<CrossEntropyLoss> {
+ public:
+  double label_smoothing;
+  int64_t ignore_index;
+  uint8_t reduction;
+  Maybe<Axis> axis;
+  Tensor weight;  // [classes], or null
+  explicit CrossEntropyLoss(const CrossEntropyLossSettings& settings = {});
+  Tensor operator()(const Operand& input, const Operand& target) const;
+  static void fields(auto& m, auto&& f) {
+    f("weight", m.weight, buffer);
+    f("label_smoothing", m.label_smoothing);
+    f("ignore_index", m.ignore_index);
+    f("reduction", m.reduction);
+    if (m.axis) f("axis", m.axis.value.i);
+  }
+};
+
 /// In training, sets elements to zero with probability `p` and divides the others by `1 - p`.
 class Dropout : public Module<Dropout> {
  public:
@@ -654,6 +904,44 @@ class Flatten : public Module<Flatten> {
   static void fields(auto& m, auto&& f) {
     f("start_axis", m.start_axis);
     f("end_axis", m.end_axis);
+  }
+};
+
+/// The next `h` of a `GRU` from `x`, [..., input_size], and `h`, zeros by default.
+class GRUCell : public Module<GRUCell> {
+ public:
+  int64_t input_size;
+  int64_t hidden_size;
+  Tensor weight_ih;  // [3*hidden_size, input_size]
+  Tensor weight_hh;  // [3*hidden_size, hidden_size]
+  Tensor bias_ih;  // [3*hidden_size], or null
+  Tensor bias_hh;  // [3*hidden_size], or null
+  GRUCell(int64_t input_size, int64_t hidden_size, bool bias = true);
+  Tensor operator()(const Operand& x, const Operand& state = nullptr) const;
+  static void fields(auto& m, auto&& f) {
+    f("weight_ih", m.weight_ih);
+    f("weight_hh", m.weight_hh);
+    f("bias_ih", m.bias_ih);
+    f("bias_hh", m.bias_hh);
+    f("input_size", m.input_size);
+    f("hidden_size", m.hidden_size);
+  }
+};
+
+/// Minus the log density of `target` for normal variables with means `input`.
+///
+/// `var` is their variances, taken as at least `eps`; the constant term is there when `full`.
+class GaussianNLLLoss : public Module<GaussianNLLLoss> {
+ public:
+  bool full;
+  double eps;
+  uint8_t reduction;
+  explicit GaussianNLLLoss(bool full = false, double eps = 1e-06, std::string_view reduction = "mean");
+  Tensor operator()(const Operand& input, const Operand& target, const Operand& var) const;
+  static void fields(auto& m, auto&& f) {
+    f("full", m.full);
+    f("eps", m.eps);
+    f("reduction", m.reduction);
   }
 };
 
@@ -747,6 +1035,19 @@ class GroupNorm : public Module<GroupNorm> {
   }
 };
 
+/// Half the squared difference up to `delta`, and from there on along its tangent.
+class HuberLoss : public Module<HuberLoss> {
+ public:
+  double delta;
+  uint8_t reduction;
+  explicit HuberLoss(double delta = 1.0, std::string_view reduction = "mean");
+  Tensor operator()(const Operand& input, const Operand& target) const;
+  static void fields(auto& m, auto&& f) {
+    f("delta", m.delta);
+    f("reduction", m.reduction);
+  }
+};
+
 /// Normalises each example and each channel over everything else, `GroupNorm` of single ones.
 class InstanceNorm : public Module<InstanceNorm> {
  public:
@@ -763,6 +1064,54 @@ class InstanceNorm : public Module<InstanceNorm> {
     f("num_features", m.num_features);
     f("eps", m.eps);
     f("channels_last", m.channels_last);
+  }
+};
+
+/// `target * (log(target) - input)`, where `input` is log probabilities.
+///
+/// So is `target` with `log_target`. The mean is that of all elements; that of examples is the
+/// reduction "batchmean".
+class KLDivLoss : public Module<KLDivLoss> {
+ public:
+  bool log_target;
+  uint8_t reduction;
+  explicit KLDivLoss(bool log_target = false, std::string_view reduction = "mean");
+  Tensor operator()(const Operand& input, const Operand& target) const;
+  static void fields(auto& m, auto&& f) {
+    f("log_target", m.log_target);
+    f("reduction", m.reduction);
+  }
+};
+
+/// The absolute differences.
+class L1Loss : public Module<L1Loss> {
+ public:
+  uint8_t reduction;
+  explicit L1Loss(std::string_view reduction = "mean");
+  Tensor operator()(const Operand& input, const Operand& target) const;
+  static void fields(auto& m, auto&& f) {
+    f("reduction", m.reduction);
+  }
+};
+
+/// The next `(h, c)` of an `LSTM` from `x`, [..., input_size], and the pair, zeros by default.
+class LSTMCell : public Module<LSTMCell> {
+ public:
+  int64_t input_size;
+  int64_t hidden_size;
+  Tensor weight_ih;  // [4*hidden_size, input_size]
+  Tensor weight_hh;  // [4*hidden_size, hidden_size]
+  Tensor bias_ih;  // [4*hidden_size], or null
+  Tensor bias_hh;  // [4*hidden_size], or null
+  LSTMCell(int64_t input_size, int64_t hidden_size, bool bias = true);
+  Tensors operator()(const Operand& x, const Tensors& state = {}) const;
+  static void fields(auto& m, auto&& f) {
+    f("weight_ih", m.weight_ih);
+    f("weight_hh", m.weight_hh);
+    f("bias_ih", m.bias_ih);
+    f("bias_hh", m.bias_hh);
+    f("input_size", m.input_size);
+    f("hidden_size", m.hidden_size);
   }
 };
 
@@ -800,6 +1149,32 @@ class Linear : public Module<Linear> {
     f("bias", m.bias);
     f("input_dims", m.input_dims);
     f("output_dims", m.output_dims);
+  }
+};
+
+/// The squared differences.
+class MSELoss : public Module<MSELoss> {
+ public:
+  uint8_t reduction;
+  explicit MSELoss(std::string_view reduction = "mean");
+  Tensor operator()(const Operand& input, const Operand& target) const;
+  static void fields(auto& m, auto&& f) {
+    f("reduction", m.reduction);
+  }
+};
+
+/// `max(0, margin - target * (input1 - input2))`.
+///
+/// A target is 1 where the first input should be the larger one, and -1 otherwise.
+class MarginRankingLoss : public Module<MarginRankingLoss> {
+ public:
+  double margin;
+  uint8_t reduction;
+  explicit MarginRankingLoss(double margin = 0.0, std::string_view reduction = "mean");
+  Tensor operator()(const Operand& input1, const Operand& input2, const Operand& target) const;
+  static void fields(auto& m, auto&& f) {
+    f("margin", m.margin);
+    f("reduction", m.reduction);
   }
 };
 
@@ -878,6 +1253,31 @@ class MaxPool3d : public Module<MaxPool3d> {
   }
 };
 
+struct NLLLossSettings {
+  int64_t ignore_index = -100;
+  std::string_view reduction = "mean";
+  Maybe<Axis> axis = {};
+  Tensor weight = {};
+};
+/// Minus the log probability, in `input`, of the target classes.
+///
+/// Its arguments are those of `CrossEntropyLoss`, whose `input` is not normalized.
+class NLLLoss : public Module<NLLLoss> {
+ public:
+  int64_t ignore_index;
+  uint8_t reduction;
+  Maybe<Axis> axis;
+  Tensor weight;  // [classes], or null
+  explicit NLLLoss(const NLLLossSettings& settings = {});
+  Tensor operator()(const Operand& input, const Operand& target) const;
+  static void fields(auto& m, auto&& f) {
+    f("weight", m.weight, buffer);
+    f("ignore_index", m.ignore_index);
+    f("reduction", m.reduction);
+    if (m.axis) f("axis", m.axis.value.i);
+  }
+};
+
 /// [..., channels * r**2, height, width] as [..., channels, height * r, width * r].
 class PixelShuffle : public Module<PixelShuffle> {
  public:
@@ -916,6 +1316,297 @@ class RMSNorm : public Module<RMSNorm> {
     f("weight", m.weight);
     f("dims", m.dims);
     f("eps", m.eps);
+  }
+};
+
+/// The next `h` of an `RNN` from `x`, [..., input_size], and `h`, zeros by default.
+///
+/// Parameters have PyTorch's names: `weight_ih`, `weight_hh`, `bias_ih`, `bias_hh`.
+class RNNCell : public Module<RNNCell> {
+ public:
+  int64_t input_size;
+  int64_t hidden_size;
+  uint8_t nonlinearity;
+  Tensor weight_ih;  // [hidden_size, input_size]
+  Tensor weight_hh;  // [hidden_size, hidden_size]
+  Tensor bias_ih;  // [hidden_size], or null
+  Tensor bias_hh;  // [hidden_size], or null
+  RNNCell(int64_t input_size, int64_t hidden_size, bool bias = true, std::string_view nonlinearity = "tanh");
+  Tensor operator()(const Operand& x, const Operand& state = nullptr) const;
+  static void fields(auto& m, auto&& f) {
+    f("weight_ih", m.weight_ih);
+    f("weight_hh", m.weight_hh);
+    f("bias_ih", m.bias_ih);
+    f("bias_hh", m.bias_hh);
+    f("input_size", m.input_size);
+    f("hidden_size", m.hidden_size);
+    f("nonlinearity", m.nonlinearity);
+  }
+};
+
+/// [batch, channels, length] with the elements mirrored around it.
+class ReflectionPad1d : public Module<ReflectionPad1d> {
+ public:
+  Ints padding;
+  bool channels_last;
+  explicit ReflectionPad1d(const Ints& padding, bool channels_last = false);
+  Tensor operator()(const Operand& x) const;
+  static void fields(auto& m, auto&& f) {
+    f("padding", m.padding);
+    f("channels_last", m.channels_last);
+  }
+};
+
+/// [batch, channels, height, width] with the elements mirrored around it.
+class ReflectionPad2d : public Module<ReflectionPad2d> {
+ public:
+  Ints padding;
+  bool channels_last;
+  explicit ReflectionPad2d(const Ints& padding, bool channels_last = false);
+  Tensor operator()(const Operand& x) const;
+  static void fields(auto& m, auto&& f) {
+    f("padding", m.padding);
+    f("channels_last", m.channels_last);
+  }
+};
+
+/// [batch, channels, depth, height, width] with the elements mirrored around it.
+class ReflectionPad3d : public Module<ReflectionPad3d> {
+ public:
+  Ints padding;
+  bool channels_last;
+  explicit ReflectionPad3d(const Ints& padding, bool channels_last = false);
+  Tensor operator()(const Operand& x) const;
+  static void fields(auto& m, auto&& f) {
+    f("padding", m.padding);
+    f("channels_last", m.channels_last);
+  }
+};
+
+/// [batch, channels, length] with the elements at the edge around it.
+class ReplicationPad1d : public Module<ReplicationPad1d> {
+ public:
+  Ints padding;
+  bool channels_last;
+  explicit ReplicationPad1d(const Ints& padding, bool channels_last = false);
+  Tensor operator()(const Operand& x) const;
+  static void fields(auto& m, auto&& f) {
+    f("padding", m.padding);
+    f("channels_last", m.channels_last);
+  }
+};
+
+/// [batch, channels, height, width] with the elements at the edge around it.
+class ReplicationPad2d : public Module<ReplicationPad2d> {
+ public:
+  Ints padding;
+  bool channels_last;
+  explicit ReplicationPad2d(const Ints& padding, bool channels_last = false);
+  Tensor operator()(const Operand& x) const;
+  static void fields(auto& m, auto&& f) {
+    f("padding", m.padding);
+    f("channels_last", m.channels_last);
+  }
+};
+
+/// [batch, channels, depth, height, width] with the elements at the edge around it.
+class ReplicationPad3d : public Module<ReplicationPad3d> {
+ public:
+  Ints padding;
+  bool channels_last;
+  explicit ReplicationPad3d(const Ints& padding, bool channels_last = false);
+  Tensor operator()(const Operand& x) const;
+  static void fields(auto& m, auto&& f) {
+    f("padding", m.padding);
+    f("channels_last", m.channels_last);
+  }
+};
+
+/// Rotary positional encoding: rotates pairs of the first `dims` features by their position.
+///
+/// `x` is [..., positions, features]. At position p, pair i is rotated by the angle `(p + offset) *
+/// scale * base ** (-2 i / dims)`. A pair is features i and i + dims / 2, or 2 i and 2 i + 1 when
+/// `traditional`.
+class RoPE : public Module<RoPE> {
+ public:
+  int64_t dims;
+  bool traditional;
+  double base;
+  double scale;
+  explicit RoPE(int64_t dims, bool traditional = false, double base = 10000.0, double scale = 1.0);
+  Tensor operator()(const Operand& x, int64_t offset = 0) const;
+  static void fields(auto& m, auto&& f) {
+    f("dims", m.dims);
+    f("traditional", m.traditional);
+    f("base", m.base);
+    f("scale", m.scale);
+  }
+};
+
+struct SinusoidalPositionalEncodingSettings {
+  double min_freq = 0.0001;
+  double max_freq = 1.0;
+  Maybe<double> scale = {};
+  bool cos_first = false;
+  bool full_turns = false;
+};
+/// `scale` times the sines, then the cosines, of positions times `dims / 2` frequencies.
+///
+/// The frequencies decrease geometrically from `max_freq` to `min_freq`, in radians per position,
+/// or in full turns if `full_turns`. `scale` defaults to sqrt(2 / dims), which gives encodings of
+/// length 1. `cos_first` puts the cosines first.
+class SinusoidalPositionalEncoding : public Module<SinusoidalPositionalEncoding> {
+ public:
+  int64_t dims;
+  double min_freq;
+  double max_freq;
+  Maybe<double> scale;
+  bool cos_first;
+  bool full_turns;
+  explicit SinusoidalPositionalEncoding(int64_t dims, const SinusoidalPositionalEncodingSettings& settings = {});
+  Tensor operator()(const Operand& positions) const;
+  static void fields(auto& m, auto&& f) {
+    f("dims", m.dims);
+    f("min_freq", m.min_freq);
+    f("max_freq", m.max_freq);
+    if (m.scale) f("scale", m.scale.value);
+    f("cos_first", m.cos_first);
+    f("full_turns", m.full_turns);
+  }
+};
+
+/// `HuberLoss` with `delta=beta`, divided by `beta`: smooth around 0.
+class SmoothL1Loss : public Module<SmoothL1Loss> {
+ public:
+  double beta;
+  uint8_t reduction;
+  explicit SmoothL1Loss(double beta = 1.0, std::string_view reduction = "mean");
+  Tensor operator()(const Operand& input, const Operand& target) const;
+  static void fields(auto& m, auto&& f) {
+    f("beta", m.beta);
+    f("reduction", m.reduction);
+  }
+};
+
+struct TripletMarginLossSettings {
+  Axis axis = -1;
+  double p = 2.0;
+  double margin = 1.0;
+  double eps = 1e-06;
+  std::string_view reduction = "mean";
+};
+/// `max(0, d(anchor, positive) - d(anchor, negative) + margin)`.
+///
+/// `d(x, y)` is the norm of order `p` of `x - y + eps` along `axis`.
+class TripletMarginLoss : public Module<TripletMarginLoss> {
+ public:
+  Axis axis;
+  double p;
+  double margin;
+  double eps;
+  uint8_t reduction;
+  explicit TripletMarginLoss(const TripletMarginLossSettings& settings = {});
+  Tensor operator()(const Operand& anchor, const Operand& positive, const Operand& negative) const;
+  static void fields(auto& m, auto&& f) {
+    f("axis", m.axis.i);
+    f("p", m.p);
+    f("margin", m.margin);
+    f("eps", m.eps);
+    f("reduction", m.reduction);
+  }
+};
+
+/// [batch, channels, length] with zeros around it.
+class ZeroPad1d : public Module<ZeroPad1d> {
+ public:
+  Ints padding;
+  bool channels_last;
+  explicit ZeroPad1d(const Ints& padding, bool channels_last = false);
+  Tensor operator()(const Operand& x) const;
+  static void fields(auto& m, auto&& f) {
+    f("padding", m.padding);
+    f("channels_last", m.channels_last);
+  }
+};
+
+/// [batch, channels, height, width] with zeros around it.
+class ZeroPad2d : public Module<ZeroPad2d> {
+ public:
+  Ints padding;
+  bool channels_last;
+  explicit ZeroPad2d(const Ints& padding, bool channels_last = false);
+  Tensor operator()(const Operand& x) const;
+  static void fields(auto& m, auto&& f) {
+    f("padding", m.padding);
+    f("channels_last", m.channels_last);
+  }
+};
+
+/// [batch, channels, depth, height, width] with zeros around it.
+class ZeroPad3d : public Module<ZeroPad3d> {
+ public:
+  Ints padding;
+  bool channels_last;
+  explicit ZeroPad3d(const Ints& padding, bool channels_last = false);
+  Tensor operator()(const Operand& x) const;
+  static void fields(auto& m, auto&& f) {
+    f("padding", m.padding);
+    f("channels_last", m.channels_last);
+  }
+};
+
+struct MultiHeadAttentionSettings {
+  bool bias = true;
+  Maybe<int64_t> key_dims = {};
+  Maybe<int64_t> value_dims = {};
+  bool batch_first = true;
+};
+struct MultiHeadAttentionStepResult {
+  Tensor output;
+  Tensors cache;
+};
+/// `softmax(q @ k.T / sqrt(depth)) @ v` in `num_heads` heads of depth `dims / num_heads`.
+///
+/// `q`, `k` and `v` are linear in the queries, keys and values, [batch, positions, dims], and so is
+/// the result in the heads. Without keys the queries attend to themselves, without values these are
+/// the keys. With `batch_first=False`, PyTorch's default, all are [positions, batch, dims]. `mask`
+/// broadcasts to [batch, heads, queries, keys]: bool keeps where true, floats are added. With
+/// `causal` a query sees the keys up to its own position.
+///
+/// The parameters are PyTorch's: `in_proj_weight` [3 dims, dims] and `in_proj_bias` for queries,
+/// keys and values in this order, then `out_proj`. If keys or values have other sizes, `key_dims`
+/// and `value_dims`, there are `q_proj_weight`, `k_proj_weight` and `v_proj_weight` instead.
+class MultiHeadAttention : public Module<MultiHeadAttention> {
+ public:
+  int64_t dims;
+  int64_t num_heads;
+  Maybe<int64_t> key_dims;
+  Maybe<int64_t> value_dims;
+  bool batch_first;
+  Tensor in_proj_weight;  // [3*dims, dims]
+  Tensor q_proj_weight;  // [dims, dims]
+  Tensor k_proj_weight;  // [dims, key_dims]
+  Tensor v_proj_weight;  // [dims, value_dims]
+  Tensor in_proj_bias;  // [3*dims], or null
+  Linear out_proj;
+  MultiHeadAttention(int64_t dims, int64_t num_heads, const MultiHeadAttentionSettings& settings = {});
+  Tensor operator()(const Operand& queries, const Operand& keys = nullptr, const Operand& values = nullptr, const Operand& mask = nullptr, bool causal = false) const;
+  /// Causal self-attention of the next positions, and what the ones after them need.
+  ///
+  /// `cache` is what the call for the positions before returned.
+  MultiHeadAttentionStepResult step(const Operand& x, const Tensors& cache = {}, const Operand& mask = nullptr) const;
+  static void fields(auto& m, auto&& f) {
+    f("in_proj_weight", m.in_proj_weight);
+    f("q_proj_weight", m.q_proj_weight);
+    f("k_proj_weight", m.k_proj_weight);
+    f("v_proj_weight", m.v_proj_weight);
+    f("in_proj_bias", m.in_proj_bias);
+    f("dims", m.dims);
+    f("num_heads", m.num_heads);
+    if (m.key_dims) f("key_dims", m.key_dims.value);
+    if (m.value_dims) f("value_dims", m.value_dims.value);
+    f("batch_first", m.batch_first);
+    f("out_proj", m.out_proj);
   }
 };
 

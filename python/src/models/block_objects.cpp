@@ -6,16 +6,11 @@
 #include "base/error.h"
 #include "calls/call_spec.h"
 #include "model/op_blocks.h"
-#include "model/spatial_layers.h"
 
 namespace tn::python {
 namespace {
 
 using namespace model;
-using Numbers = std::vector<int64_t>;  // at most three: Python has counted them
-
-Ints ints(const Numbers& numbers) { return Ints(numbers.begin(), numbers.end()); }
-
 /// The block of an op. `count` is the number of tensors in a list.
 Block make_op_block(const std::string& name, int count, const std::string& text, nb::tuple args,
                     nb::dict keywords) {
@@ -40,28 +35,12 @@ nb::dict list_op_blocks() {
   return blocks;
 }
 
-void bind_spatial(nb::module_& m) {
-  auto def = [&](const char* name, auto make) { m.def(name, make, users_call); };
-  def("_adaptive_avg_pool_block",
-      [](int axes, const Numbers& size) { return adaptive_avg_pool_block(axes, ints(size)); });
-}
-
 }  // namespace
 
 void bind_model_blocks(nb::module_& m) {
   m.def("_op_block", make_op_block, users_call);
   m.def("_op_blocks", list_op_blocks);
   m.def("_block_name", [](const std::string& op) { return block_name(op); });
-  bind_spatial(m);
-  auto def = [&](const char* name, auto make) { m.def(name, make, users_call); };
-  def("_attention_block", [](int64_t dims, int64_t heads, bool bias, bool causal) {
-    return model::MultiHeadAttention(dims, heads, {.bias = bias, .causal = causal});
-  });
-  def("_mse_block", model::MSE);
-  def("_l1_block", model::L1);
-  def("_huber_block", model::Huber);
-  def("_cross_entropy_block", model::CrossEntropy);
-  def("_binary_cross_entropy_block", model::BinaryCrossEntropy);
 }
 
 }  // namespace tn::python

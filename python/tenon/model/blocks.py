@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, SupportsIndex
 
 from .. import _core, nn
-from . import layers, pools
 from .logical import Block
 from .modules import block
 
 #: Names that others have for what is here under another one.
 _ELSEWHERE = {
+    "BinaryCrossEntropy": "BCEWithLogitsLoss",
     "Cast": "Astype",
+    "Huber": "HuberLoss",
+    "L1": "L1Loss",
+    "MSE": "MSELoss",
     "MatMul": "Matmul",
     "ScaledDotProduct": "ScaledDotProductAttention",
 }
@@ -37,9 +39,20 @@ def _op_blocks() -> dict[str, tuple[str, bool, bool]]:
 
 @functools.cache
 def _layers() -> dict[str, Callable[..., Block]]:
-    found = {**vars(layers), **vars(pools)}
-    by_hand = {n: f for n, f in found.items() if n[0].isupper() and inspect.isfunction(f)}
-    return by_hand | {name: _layer_maker(name, doc) for name, doc in _core._layer_docs().items()}
+    made = {name: _layer_maker(name, doc) for name, doc in _core._layer_docs().items()}
+    return made | {"CrossEntropy": CrossEntropy}
+
+
+def CrossEntropy(
+    reduction: str = "mean", label_smoothing: float = 0.0, axis: int = -1
+) -> Block:
+    """`CrossEntropyLoss`, with the classes along the last axis of `input`.
+
+        >>> tn.model.CrossEntropy()
+        CrossEntropyLoss(axis=-1): input, target, weight -> output
+    """
+    options = {"reduction": reduction, "label_smoothing": label_smoothing, "axis": axis}
+    return Block(_core._layer_block("CrossEntropyLoss", (), options))
 
 
 def _layer_maker(name: str, doc: str) -> Callable[..., Block]:
@@ -110,10 +123,19 @@ def op_block(
     if count is None:
         _, _, gives_list = _op_blocks()[capitals(op)]
         count = _result_count(attributes, keywords) if gives_list else 0
-    number = layers.size(op, "count", count)
+    number = _size(op, "count", count)
     if number > MOST:
         _core._fail("value", f"{op}: count is at most {MOST}, not {number}")
     return Block(_core._op_block(op, number, ", ".join(texts), attributes, keywords))
+
+
+def _size(layer: str, name: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
+        _core._fail("type", f"{layer}: {name} must be an integer, not {value!r}")
+    number = value.__index__()
+    if abs(number) >= 2**63:
+        _core._fail("value", f"{layer}: {name} does not fit 64 bits: {number}")
+    return number
 
 
 def _short(value: Any) -> str:

@@ -11,7 +11,6 @@ from typing import Any
 import tenon as tn
 
 from .. import _core, nn
-from ..nn.loss_modules import Loss
 from ..nn.weights import all_named
 from .logical import Block, Terminal
 
@@ -150,8 +149,6 @@ def _module_block(
     kind = type(module).__name__
     wrapped = _Wrapped(module, _is_random(module) if random is None else random)
     wrapped.inputs = _inputs(kind, _function_of(module), inputs)
-    if isinstance(module, Loss):  # it has its options
-        wrapped.inputs = [t for t in wrapped.inputs if not t.optional]
     wrapped.outputs = list(outputs or _RESULTS.get(kind, ("output",)))
     terminals = [*wrapped.inputs, *wrapped.terminals(), *_outputs(wrapped.outputs)]
     settings = module.describe() or ""
@@ -161,8 +158,6 @@ def _module_block(
 
 def _function_of(module: nn.Module) -> Callable[..., Any]:
     """What has the module's arguments by name."""
-    if isinstance(module, Loss):
-        return module.function
     if type(module).forward is not nn.Module.forward:
         return module.forward
     called: Callable[..., Any] = type(module).__call__.__get__(module)

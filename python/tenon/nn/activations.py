@@ -2,29 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import tenon as tn
 
-from .._core import (
-    celu,
-    elu,
-    gelu,
-    gelu_tanh,
-    hard_tanh,
-    hardswish,
-    leaky_relu,
-    log_sigmoid,
-    log_softmax,
-    mish,
-    relu,
-    relu6,
-    selu,
-    sigmoid,
-    silu,
-    softmax,
-    softplus,
-    softsign,
-    tanh,
-)
+from .._core import gelu, gelu_tanh
 from .checks import also_called, check_channels, check_sizes, refuse
 from .description import described
 from .module import Module
@@ -151,7 +133,11 @@ class GELU(Module):
         return _GELUS[self.approximate](x)
 
 
-_GELUS = {"none": gelu, "tanh": gelu_tanh, "fast": gelu_fast_approx}
+_GELUS: dict[str, Callable[[tn.Tensor], tn.Tensor]] = {
+    "none": gelu,
+    "tanh": gelu_tanh,
+    "fast": gelu_fast_approx,
+}
 
 
 class GLU(Module):

@@ -3,6 +3,7 @@
 
 #include "ir/sizes.h"
 #include "nn/layer_decls.h"
+#include "nn/pad_spatial.h"
 #include "ops/spatial.h"
 #include "tenon/ops.h"
 
@@ -14,10 +15,6 @@ using ops::just;
 enum class PaddingBy : uint8_t { given, same, valid };
 constexpr std::string_view kPaddingBy[] = {"given", "same", "valid"};
 constexpr ChoiceNames choice_names(PaddingBy) { return kPaddingBy; }
-
-enum class PaddingMode : uint8_t { zeros, reflect, replicate, circular };
-constexpr std::string_view kPaddingModes[] = {"zeros", "reflect", "replicate", "circular"};
-constexpr ChoiceNames choice_names(PaddingMode) { return kPaddingModes; }
 
 struct ConvAttrs {
   int64_t in_channels = 0, out_channels = 0;
@@ -78,29 +75,12 @@ Offsets sides_of(const ConvAttrs& a, const LayerCall& call) {
   return spatial;
 }
 
-Tensor padded(const ConvAttrs& a, const LayerCall& call) {
-  constexpr std::string_view kModes[] = {"constant", "reflect", "edge", "wrap"};
-  const Tensor& x = call.in[0];
-  Offsets spatial = sides_of(a, call), widths{0, 0};
-  if (!a.channels_last) widths.push_back(0), widths.push_back(0);
-  for (int i = 0; i < spatial.size(); ++i) {
-    int axis = widths.size() / 2;
-    bool reflects = a.padding_mode == PaddingMode::reflect;
-    if (reflects && !decide_at_least(x.shape()[axis] - spatial[i].value() - 1, 0))
-      fail(Hint{"mode 'circular' or 'replicate' does not"},
-           "pad: reflect needs more elements than it adds: {} to {}", spatial[i].value(),
-           x.shape()[axis]);
-    widths.push_back(spatial[i]);
-  }
-  if (a.channels_last) widths.push_back(0), widths.push_back(0);
-  return pad(x, widths, kModes[static_cast<size_t>(a.padding_mode)]);
-}
-
 Tensor conv_forward(const ConvAttrs& a, const LayerCall& call) {
   constexpr decltype(&conv1d) kConvs[] = {conv1d, conv2d, conv3d};
   bool zeros = a.padding_mode == PaddingMode::zeros;
   PaddingBy by = zeros ? a.padding_by : PaddingBy::valid;
-  Tensor x = zeros ? call.in[0] : padded(a, call);
+  Tensor x = call.in[0];
+  if (!zeros) x = pad_spatial(x, {sides_of(a, call), a.padding_mode, a.channels_last});
   Tensor weight = a.channels_last ? moveaxis(call.held[0], 1, -1) : call.held[0];
   return kConvs[a.kernel_size.size() - 1](
       x, weight, call.held[1], a.stride, by == PaddingBy::given ? a.padding : Ints{0}, a.dilation,

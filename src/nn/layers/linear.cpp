@@ -142,8 +142,9 @@ Embedding(100 of 8)
                     "first.",
              .inputs = {{"x", "... dims"}},
              .output = "... num_embeddings",
-             .run = [](const void*,
-                       const LayerCall& call) { return linear(call.in[0], call.held[0]); }},
+             .run = [](const void*, const LayerCall& call) -> Tensors {
+               return {linear(call.in[0], call.held[0])};
+             }},
 };
 
 }  // namespace tn::nn::layers
