@@ -495,6 +495,10 @@ class ModelFunctions:
     outputs: list[str]
     states: list[str]
     training: _bool
+    def gather(
+        self, params: Any, data: Any, state: Any, own: dict[str, Tensor], ranges: dict[str, Any]
+    ) -> list[Tensor]: ...
+    def cotangents(self, given: Any) -> list[Tensor | None]: ...
     def forward(self, given: list[Tensor]) -> list[Tensor]: ...
     def gradients(
         self, given: list[Tensor], cotangents: list[Tensor | None]

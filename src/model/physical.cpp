@@ -2,7 +2,7 @@
 #include <mutex>
 
 #include "base/error.h"
-#include "model/model_functions.h"
+#include "model/given_values.h"
 #include "tenon/executable.h"
 #include "tenon/physical_model.h"
 #include "tenon/random.h"
@@ -32,42 +32,6 @@ struct PhysicalModel::State {
 
 namespace {
 
-/// Fails unless a tensor is as the model has it; open sizes are one in all tensors.
-void check(const Given& given, const Tensor& value, std::map<std::string, Dim>& sizes) {
-  if (value.dtype() != given.type->dtype)
-    fail(Fault::type, "evaluate: type mismatch: '{}' is {}, not {}", given.name,
-         name_of(value.dtype()), name_of(given.type->dtype));
-  const Shape& wanted = given.type->shape;
-  Shape shape = value.shape();
-  bool fits = shape.rank() == wanted.rank();
-  for (int axis = 0; fits && axis < shape.rank(); ++axis) {
-    Dim expected = wanted[axis].is_const()
-                       ? wanted[axis]
-                       : sizes.try_emplace(to_text(wanted[axis]), shape[axis]).first->second;
-    fits = shape[axis] == expected;
-  }
-  if (!fits)
-    fail("evaluate: the shape of '{}' is {}, not {}", given.name, to_text(shape), to_text(wanted));
-}
-
-constexpr std::string_view argument_of(Role role) {
-  return role == Role::parameter ? "params" : role == Role::input ? "data" : "state";
-}
-
-void check_names(const Functions& functions, const Values& values, Role role) {
-  std::vector<std::string_view> known;
-  for (const Given& given : functions.given())
-    if (given.role == role) known.push_back(given.name);
-  for (const auto& [name, value] : values) {
-    if (std::ranges::count(known, name)) continue;
-    std::string_view near = nearest_name(name, known);
-    fail(Hint{near.empty() ? format("there are {}", join(known, ", "))
-                           : format("did you mean '{}'?", near)},
-         "evaluate: {} has no '{}' among its {}", functions.model().flat.name, name,
-         argument_of(role));
-  }
-}
-
 Values named(const std::vector<std::string>& names, Tensors::iterator from) {
   Values values;
   for (const std::string& name : names) values.emplace(name, std::move(*from++));
@@ -95,27 +59,11 @@ DimensionInfo dimension_info(const Resolved& model, Dim size) {
 
 Tensors PhysicalModel::State::gather(const Values& params, const Values& data,
                                      const Values& state) const {
-  check_names(functions, params, Role::parameter);
-  check_names(functions, data, Role::input);
-  check_names(functions, state, Role::state);
-  if (state.empty() && draws(functions.model()))
-    fail(Hint{"give a state, of initial_state(seed) or of a former evaluation"},
-         "evaluate: {} draws random numbers and has no key", name());
   bool first = state.empty() && !functions.states().empty();
-  Values states = first ? first_values(functions, 0, Role::state) : state;
-  std::map<std::string, Dim> sizes;
-  Tensors values;
-  for (const Given& given : functions.given()) {
-    const Values& from = given.role == Role::parameter ? params
-                         : given.role == Role::input   ? data
-                                                       : states;
-    auto found = from.find(given.name);
-    if (found == from.end() || !found->second)
-      fail("evaluate: {} has no '{}'", argument_of(given.role), given.name);
-    check(given, found->second, sizes);
-    values.push_back(found->second);
-  }
-  return values;
+  Values own = first ? first_values(functions, 0, Role::state) : Values();
+  return model::gather(
+      functions,
+      {.params = params, .data = data, .state = state.empty() ? nullptr : &state, .own = own});
 }
 
 CompiledFunction<Function> PhysicalModel::State::gradients(const std::vector<bool>& has) const {
@@ -154,19 +102,12 @@ Evaluated PhysicalModel::evaluate_gradients(const Values& params, const Values& 
                                             const Values& output_gradients,
                                             const Values& state) const {
   const Functions& functions = state_->functions;
-  if (state_->inference)
-    fail("evaluate: {} was compiled for inference and has no gradients", state_->name());
   Tensors args = state_->gather(params, data, state);
   std::vector<bool> has;
-  for (const std::string& name : functions.outputs()) {
-    auto found = output_gradients.find(name);
-    has.push_back(found != output_gradients.end());
-    if (has.back()) args.push_back(found->second);
+  for (Tensor& cotangent : output_cotangents(functions, output_gradients)) {
+    has.push_back(bool(cotangent));
+    if (cotangent) args.push_back(std::move(cotangent));
   }
-  for (const auto& [name, value] : output_gradients)
-    if (!std::ranges::count(functions.outputs(), name))
-      fail(Hint{format("there are {}", join(functions.outputs(), ", "))},
-           "evaluate: {} has no output '{}'", state_->name(), name);
   Tensors made = state_->gradients(has)(args);
   auto states = made.begin() + std::ssize(functions.outputs());
   auto gradients = states + std::ssize(functions.states());

@@ -10,7 +10,7 @@
 #include "functions/traced.h"
 #include "ir/watch.h"
 #include "model/costs.h"
-#include "model/model_functions.h"
+#include "model/given_values.h"
 #include "model/python_file.h"
 #include "passes/pipeline.h"
 #include "tenon/random.h"
@@ -34,6 +34,19 @@ Tensors read_tensors(nb::handle list) {
   for (nb::handle item : nb::cast<nb::sequence>(list))
     tensors.push_back(item.is_none() ? Tensor() : read_tensor(item.ptr(), "a block"));
   return tensors;
+}
+
+/// Tensors by name. `argument` is that of `evaluate`.
+Values read_values(nb::handle given, std::string_view argument) {
+  static nb::handle mapping =
+      nb::object(nb::module_::import_("collections.abc").attr("Mapping")).release();
+  if (!nb::isinstance(given, mapping))
+    fail(Fault::type, "evaluate: {} is a dict by name, not a {}", argument,
+         Py_TYPE(given.ptr())->tp_name);
+  Values values;
+  for (nb::handle name : given)
+    values.emplace(nb::str(name).c_str(), read_tensor(nb::object(given[name]).ptr(), "evaluate"));
+  return values;
 }
 
 nb::list tensor_list(Tensors&& tensors) {
@@ -247,6 +260,22 @@ void end_derivatives(nb::handle given, nb::handle results) {
   if (lead_to_leaves(read_tensors(given))) mark_blocked(read_tensors(results));
 }
 
+/// `state` may be None; `ranges` are (least, best, most) of open sizes by name.
+nb::list gather_given(const Functions& f, nb::handle params, nb::handle data, nb::handle state,
+                      nb::handle own, nb::dict ranges) {
+  Values read[] = {read_values(params, "params"), read_values(data, "data"),
+                   state.is_none() ? Values() : read_values(state, "state"),
+                   read_values(own, "params")};
+  GivenValues given{.params = read[0],
+                    .data = read[1],
+                    .state = state.is_none() ? nullptr : &read[2],
+                    .own = read[3]};
+  for (auto [name, range] : ranges)
+    given.ranges.emplace(nb::cast<std::string>(name),
+                         SizeRange{nb::cast<int64_t>(range[0]), nb::cast<int64_t>(range[2])});
+  return tensor_list(gather(f, given));
+}
+
 }  // namespace
 
 void bind_models(nb::module_& m) {
@@ -311,6 +340,14 @@ void bind_models(nb::module_& m) {
       .def_prop_ro("outputs", &Functions::outputs)
       .def_prop_ro("states", &Functions::states)
       .def_prop_ro("training", [](const Functions& f) { return f.model().training; })
+      .def("gather", gather_given, nb::arg("params"), nb::arg("data"), nb::arg("state").none(),
+           nb::arg("own"), nb::arg("ranges"), users_call)
+      .def(
+          "cotangents",
+          [](const Functions& f, nb::handle given) {
+            return tensor_list(output_cotangents(f, read_values(given, "output_gradients")));
+          },
+          users_call)
       .def("forward", [](const Functions& f,
                          nb::handle given) { return tensor_list(f.forward(read_tensors(given))); })
       .def("gradients",

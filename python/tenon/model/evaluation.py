@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import tenon as tn
 
 from .. import _core
-from .._advice import nearest
 from ..input_infos import Range
 
 Tensors = Mapping[str, Any]
@@ -28,21 +27,16 @@ class Evaluation:
 
     def __init__(
         self,
-        model: str,
         functions: _core.ModelFunctions,
         ranges: Mapping[str, Range],
         static: Tensors,
         calls: Any = None,
     ) -> None:
-        self._model = model
         self._functions = functions
         self._calls = functions if calls is None else calls  # who computes
-        self._ranges = ranges
+        self._ranges = dict(ranges)
         self._static = dict(static)
-        self._given = {
-            name: (ARGUMENTS[role], shape, dtype)
-            for name, role, shape, dtype, _ in functions.given
-        }
+        self._roles = {name: role for name, role, *_ in functions.given}
         self._trained = [name for name, *_, trainable in functions.given if trainable]
         self._first_state = {} if static_state(self) else first_state(functions)
 
@@ -63,109 +57,20 @@ class Evaluation:
         params, data, output_gradients, state = map(
             _tensors, (params, data, output_gradients, state)
         )
-        given = self.gather(params, data, state)
+        own = self._static if state is not None else {**self._first_state, **self._static}
+        given = self._functions.gather(params, data, state, own, self._ranges)
         outputs, states = self._functions.outputs, self._functions.states
         if output_gradients is None:
             made = self._calls.forward(given)
         else:
-            made = self._calls.gradients(given, self.cotangents(output_gradients))
+            made = self._calls.gradients(given, self._functions.cotangents(output_gradients))
         results: list[Any] = [dict(zip(outputs, made))]
         if output_gradients is not None:
             results.append(dict(zip(self._trained, made[len(outputs) + len(states) :])))
         if state is not None:
-            fixed = {n: x for n, x in self._static.items() if self._given[n][0] == "state"}
+            fixed = {n: x for n, x in self._static.items() if self._roles[n] == "state"}
             results.append({**fixed, **state, **dict(zip(states, made[len(outputs) :]))})
         return results[0] if len(results) == 1 else tuple(results)
-
-    # What is given --------------------------------------------------------------------------
-
-    def gather(self, params: Tensors, data: Tensors, state: Tensors | None) -> list[tn.Tensor]:
-        """The values that the model's functions take, in their order, after checks."""
-        own = self._static if state is not None else {**self._first_state, **self._static}
-        here = tn.default_device()
-        values = {name: value.to_device(here) for name, value in own.items()}
-        for argument, tensors in (("params", params), ("data", data)):
-            values |= self._named(argument, tensors)
-        if state is not None:
-            values |= self._named("state", state)
-        elif RANDOM_KEY in self._given:
-            text = f"evaluate: {self._model} draws random numbers and has no key"
-            _core._fail("value", text, "give state=model.initial_state(seed)")
-        sizes: dict[str, tuple[Any, str]] = {}
-        for name, (_, shape, dtype) in self._given.items():
-            self._check(name, values[name], shape, dtype, sizes)
-        return [values[name] for name in self._given]
-
-    def _named(self, argument: str, tensors: Any) -> dict[str, Any]:
-        if not isinstance(tensors, Mapping):
-            kind = type(tensors).__name__
-            _core._fail("type", f"evaluate: {argument} is a dict by name, not a {kind}")
-        known = [name for name, (where, *_) in self._given.items() if where == argument]
-        for name in tensors:
-            # The state of training has a key also where inference draws nothing.
-            if name not in known and (argument, name) != ("state", RANDOM_KEY):
-                self._refuse(argument, name, known)
-        for name in known:
-            if name not in tensors and name not in self._static:
-                text = f"evaluate: {argument} has no {name!r}"
-                _core._fail("value", text, f"it has {_listed(tensors)}")
-        return {name: value for name, value in tensors.items() if name not in self._static}
-
-    def _refuse(self, argument: str, name: Any, known: Sequence[str]) -> None:
-        text = f"evaluate: {self._model} has no {name!r} among its {argument}"
-        near = nearest(str(name), known)
-        if name in self._given:
-            hint = f"it belongs to {self._given[name][0]}"
-        else:
-            hint = f"did you mean {near!r}?" if near else f"there are {_listed(known)}"
-        _core._fail("value", text, hint)
-
-    def _check(
-        self,
-        name: str,
-        value: Any,
-        shape: Sequence[Any],
-        dtype: Any,
-        sizes: dict[str, tuple[Any, str]],
-    ) -> None:
-        if value.dtype != dtype:
-            text = f"evaluate: type mismatch: {name!r} is {value.dtype}, not {dtype}"
-            hint = f"convert it: astype(tn.{dtype}), or give types when compiling"
-            _core._fail("type", text, hint)
-        fits = len(value.shape) == len(shape) and all(
-            wanted == size if isinstance(wanted, int) else self._fits(name, wanted, size, sizes)
-            for wanted, size in zip(shape, value.shape)
-        )
-        if not fits:
-            text = f"evaluate: the shape of {name!r} is {_shown(value.shape)}, not {_shown(shape)}"
-            _core._fail("value", text)
-
-    def _fits(self, name: str, wanted: Any, size: Any, sizes: dict[str, tuple[Any, str]]) -> bool:
-        """Whether an open size may be this one; one symbol is one size everywhere."""
-        symbol = str(wanted)
-        low, _, high = self._ranges.get(symbol, (0, 0, _core._largest_size))
-        if not low <= size <= high:
-            text = f"evaluate: {symbol!r} is {low} to {high}, but {size} in the shape of {name!r}"
-            _core._fail("value", text)
-        known, other = sizes.setdefault(symbol, (size, name))
-        if known != size:
-            text = f"evaluate: {symbol!r} is {known} in the shape of {other!r}, but {size}"
-            _core._fail("value", f"{text} in that of {name!r}")
-        return True
-
-    def cotangents(self, given: Any) -> list[tn.Tensor | None]:
-        """By output; None: zero."""
-        outputs = self._functions.outputs
-        if not self._functions.training:
-            text = f"evaluate: {self._model} was compiled for inference and has no gradients"
-            _core._fail("value", text, "leave out inference=True")
-        if not isinstance(given, Mapping):
-            kind = type(given).__name__
-            _core._fail("type", f"evaluate: output_gradients is a dict by name, not a {kind}")
-        for name in given:
-            if name not in outputs:
-                self._refuse("outputs", name, outputs)
-        return [given.get(name) for name in outputs]
 
 
 def first_state(functions: _core.ModelFunctions, seed: int = 0) -> dict[str, tn.Tensor]:
@@ -179,7 +84,7 @@ def first_state(functions: _core.ModelFunctions, seed: int = 0) -> dict[str, tn.
 
 
 def static_state(evaluation: Evaluation) -> bool:
-    states = [n for n, (where, *_) in evaluation._given.items() if where == "state"]
+    states = [name for name, role in evaluation._roles.items() if role == "state"]
     return all(name in evaluation._static for name in states)
 
 
@@ -188,14 +93,6 @@ def _tensors(given: Any) -> Any:
     if not isinstance(given, Mapping):
         return given
     return {n: v if isinstance(v, tn.Tensor) else tn.array(v) for n, v in given.items()}
-
-
-def _listed(names: Any) -> str:
-    return ", ".join(map(str, names)) or "nothing"
-
-
-def _shown(shape: Sequence[Any]) -> str:
-    return f"[{', '.join(map(str, shape))}]"
 
 
 class _Current(NamedTuple):

@@ -111,7 +111,7 @@ class Saving:
         return {**first_state(self._functions), **static}
 
     def _evaluation(self, static: Tensors, calls: Any = None) -> Evaluation:
-        return Evaluation(self.name, self._functions, self._options.ranges, static, calls)
+        return Evaluation(self._functions, self._options.ranges, static, calls)
 
     def _compiled(self, static: Tensors) -> Any:
         targets = self._options.compiler.get("target_hardware", "native")
