@@ -17,7 +17,6 @@ Pattern: TypeAlias = "tuple[Any, ...]"  # of numbers, names and perhaps ...
 Init = TypeVar("Init", bound=Callable[..., None])
 
 MOST_LAYERS = 10_000  # of one module
-SPATIAL_AXES = {1: ("length",), 2: ("height", "width"), 3: ("depth", "height", "width")}
 
 
 def also_called(**names: str) -> Callable[[Init], Init]:
@@ -75,21 +74,18 @@ def _refuse_shape(layer: Module, x: Any, pattern: Pattern, hint: str = "") -> No
     if not hasattr(x, "shape"):
         name = type(layer).__name__
         _core._fail("type", f"{name}: expected a tensor, given a {type(x).__name__}")
-    refuse(layer, f"expected {_text(pattern)}, given {type_text(x)}", hint)
+    given = f"{x.dtype.name}{list(x.shape)}"
+    refuse(layer, f"expected {_text(pattern)}, given {given}", hint)
 
 
 def _text(pattern: Pattern) -> str:
     return f"[{', '.join('...' if size is ... else str(size) for size in pattern)}]"
 
 
-def type_text(x: tn.Tensor) -> str:
-    return f"{x.dtype.name}{list(x.shape)}"
-
-
 def check_sizes(layer: Module, **sizes: int) -> None:
     """An error unless all are positive integers."""
     for name, size in sizes.items():
-        if not _is_integer(size, 1):
+        if not isinstance(size, SupportsIndex) or size.__index__() < 1:
             refuse(layer, f"{name} must be a positive integer, not {size!r}")
 
 
@@ -99,28 +95,6 @@ def check_counts(layer: Module, **counts: int) -> None:
     for name, count in counts.items():
         if count > MOST_LAYERS:
             refuse(layer, f"{name} must be at most {MOST_LAYERS}, not {count!r}")
-
-
-def _is_integer(value: Any, least: int) -> bool:
-    return isinstance(value, SupportsIndex) and value >= least
-
-
-def check_divides(layer: Module, divisor: str, number: int, **sizes: int) -> None:
-    """An error unless the argument called `divisor`, which is `number`, divides the sizes."""
-    for name, size in sizes.items():
-        if size % number != 0:
-            refuse(layer, f"{divisor} must divide {name}: {number} and {size}")
-
-
-def one_per_axis(
-    layer: Module, name: str, value: Sizes, axes: int, least: int = 1
-) -> tuple[int, ...]:
-    """`value`, an integer for all axes or one for each, as one for each."""
-    sizes = tuple(value) if isinstance(value, (list, tuple)) else (value,) * axes
-    if len(sizes) != axes or not all(_is_integer(size, least) for size in sizes):
-        each = "" if axes == 1 else f", or {axes} of them"
-        refuse(layer, f"{name} must be an integer from {least} on{each}, not {value!r}")
-    return tuple(int(size) for size in sizes)
 
 
 def check_probability(layer: Module, name: str, p: float) -> None:

@@ -382,7 +382,7 @@ class Module(Convertible):
             _refuse_endless(self)
 
     @staticmethod
-    def __tree_unflatten__(cls: type, attributes: dict[str, Any]) -> Module:
+    def __tree_unflatten__(cls: type[Module], attributes: dict[str, Any]) -> Module:
         module = cls.__new__(cls)
         vars(module).update(attributes)
         return module

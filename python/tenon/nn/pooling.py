@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import tenon as tn
 
@@ -27,7 +28,7 @@ class Upsample(Module):
         self,
         size: Sizes | None = None,
         scale_factor: float | Sequence[float] | None = None,
-        mode: str = "nearest",
+        mode: Literal["nearest", "linear", "cubic"] = "nearest",
         align_corners: bool = False,
         *,
         channels_last: bool = False,

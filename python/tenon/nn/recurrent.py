@@ -52,6 +52,7 @@ class _Recurrent(Module):
 
     gates: int  # of a class: the rows of its weights, in units of hidden_size
     states: int = 1  # of a class: the tensors in its state; the first one is its output
+    weight_ih_l0: tn.Tensor
 
     def __init__(
         self,
@@ -77,7 +78,10 @@ class _Recurrent(Module):
         for layer in range(num_layers):
             inputs = input_size if layer == 0 else hidden_size * (2 if bidirectional else 1)
             for suffix in self._suffixes(layer):
-                shapes = {"weight_ih": (rows, inputs), "weight_hh": (rows, hidden_size)}
+                shapes: dict[str, tuple[int, ...]] = {
+                    "weight_ih": (rows, inputs),
+                    "weight_hh": (rows, hidden_size),
+                }
                 if bias:
                     shapes |= {"bias_ih": (rows,), "bias_hh": (rows,)}
                 for name, shape in shapes.items():
@@ -98,7 +102,7 @@ class _Recurrent(Module):
     def _whole(self, x: tn.Tensor, state: Any) -> tuple[tn.Tensor, Any]:
         """All layers and directions over [..., length, input_size]."""
         first = self._first_states(x, state)
-        last = []
+        last: list[States] = []
         for layer in range(self.num_layers):
             if layer > 0 and self.training and self.dropout > 0:
                 x = tn.dropout(x, p=self.dropout)

@@ -45,12 +45,15 @@ class _Layer(Module):
     def _residual(
         self, x: tn.Tensor, norm: LayerNorm, f: Callable[[tn.Tensor], tn.Tensor]
     ) -> tn.Tensor:
-        if self.norm_first:
-            return x + self.dropout(f(norm(x)))
-        return norm(x + self.dropout(f(x)))
+        before = norm(x) if self.norm_first else x
+        y: tn.Tensor = x + self.dropout(f(before))
+        if not self.norm_first:
+            y = norm(y)
+        return y
 
     def _perceptron(self, x: tn.Tensor) -> tn.Tensor:
-        return self.linear2(self.dropout(self.activation(self.linear1(x))))
+        y: tn.Tensor = self.linear2(self.dropout(self.activation(self.linear1(x))))
+        return y
 
 
 class TransformerEncoderLayer(_Layer):
@@ -70,7 +73,8 @@ class TransformerEncoderLayer(_Layer):
         self, x: tn.Tensor, mask: tn.Tensor | None = None, causal: bool = False
     ) -> tn.Tensor:
         def attend(x: tn.Tensor) -> tn.Tensor:
-            return self.self_attn(x, mask=mask, causal=causal)
+            y: tn.Tensor = self.self_attn(x, mask=mask, causal=causal)
+            return y
 
         x = self._residual(x, self.norm1, attend)
         return self._residual(x, self.norm2, self._perceptron)
@@ -109,10 +113,12 @@ class TransformerDecoderLayer(_Layer):
         causal: bool = False,
     ) -> tn.Tensor:
         def attend(x: tn.Tensor) -> tn.Tensor:
-            return self.self_attn(x, mask=mask, causal=causal)
+            y: tn.Tensor = self.self_attn(x, mask=mask, causal=causal)
+            return y
 
         def attend_to_memory(x: tn.Tensor) -> tn.Tensor:
-            return self.multihead_attn(x, memory, mask=memory_mask)
+            y: tn.Tensor = self.multihead_attn(x, memory, mask=memory_mask)
+            return y
 
         x = self._residual(x, self.norm1, attend)
         x = self._residual(x, self.norm2, attend_to_memory)
@@ -227,4 +233,5 @@ class Transformer(Module):
         causal: bool = False,
     ) -> tn.Tensor:
         memory = self.encoder(source, source_mask)
-        return self.decoder(target, memory, target_mask, memory_mask, causal)
+        y: tn.Tensor = self.decoder(target, memory, target_mask, memory_mask, causal)
+        return y

@@ -33,7 +33,7 @@ def clip_grad_value(grads: Any, clip_value: float) -> Any:
 def clip_grad_norm_(parameters: Any, max_norm: float) -> tn.Tensor:
     """`clip_grad_norm` of the gradients in parameters, those of a module or a list; the norm."""
     having = _having_grad(parameters)
-    norm = _norm("clip_grad_norm_", [p.grad for p in having])
+    norm = _norm("clip_grad_norm_", [p.grad for p in having if p.grad is not None])
     scale = _scale("clip_grad_norm_", norm, max_norm)
     _change(having, lambda g: (g * scale).astype(g.dtype))
     return norm
@@ -66,7 +66,8 @@ def _having_grad(parameters: Any) -> list[tn.Tensor]:
 
 def _change(parameters: list[tn.Tensor], f: Callable[[tn.Tensor], tn.Tensor]) -> None:
     for parameter in parameters:
-        parameter.grad = f(parameter.grad)
+        if parameter.grad is not None:
+            parameter.grad = f(parameter.grad)
 
 
 def _check_not_negative(name: str, argument: str, value: float) -> None:

@@ -34,13 +34,14 @@ class _BothHabits(type):
             del kwargs["learning_rate"]
         groups = as_groups(params)
         if groups:
-            kwargs |= dict(zip(cls.__init__.__code__.co_varnames[1:], args))  # type: ignore[misc]
+            kwargs |= dict(zip(cls.__init__.__code__.co_varnames[1:], args))
             args = ()
-        made: Any = super().__call__(*args, **{**kwargs, **(groups[0][1] if groups else {})})
+        made: Any = type.__call__(cls, *args, **{**kwargs, **(groups[0][1] if groups else {})})
         made._defaults = kwargs
         for i, (given, options) in enumerate(groups):
             made._add_group(given, options) if i else made.watch(given)
-        return made
+        whole: _Made = made
+        return whole
 
 
 def both_habits(
@@ -123,7 +124,8 @@ class Optimizer(metaclass=_BothHabits):
 
     @property
     def learning_rate(self) -> tn.Tensor:
-        return self.state["learning_rate"]
+        rate: tn.Tensor = self.state["learning_rate"]
+        return rate
 
     @learning_rate.setter
     def learning_rate(self, rate: Rate) -> None:
@@ -174,17 +176,18 @@ class Optimizer(metaclass=_BothHabits):
 
     def state_dict(self) -> dict[str, Any]:
         """`state`, to be kept: what the optimizer does later does not change it."""
-        return tn.tree.map(tn.Tensor.detach, self.state)
+        kept: dict[str, Any] = tn.tree.map(tn.Tensor.detach, self.state)
+        return kept
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Goes on from what `state_dict()` of an optimizer of the same kind gave."""
         if not isinstance(state, dict) or state.keys() != self.state.keys():
             given = sorted(state) if isinstance(state, dict) else type(state).__name__
             self._refuse(f"load_state_dict: a state has {sorted(self.state)}, not {given}")
-        given = dict(named_tensors(state))
+        tensors = dict(named_tensors(state))
         for name, known in named_tensors(self.state):
-            if name in given and given[name].shape != known.shape:
-                shapes = f"{known.shape}, given {given[name].shape}"
+            if name in tensors and tensors[name].shape != known.shape:
+                shapes = f"{known.shape}, given {tensors[name].shape}"
                 self._refuse(f"load_state_dict: {name} is {shapes}")
         for name, known in self.state.get("moments", {}).items():
             others = state["moments"].get(name, known)
@@ -396,7 +399,8 @@ class Optimizer(metaclass=_BothHabits):
         place = parameter.device
         if any(each.device != place for each in tn.tree.leaves(known[name])):
             known[name] = tn.tree.map(lambda each: each.to_device(place), known[name])
-        return known[name]
+        state: dict[str, Any] = known[name]
+        return state
 
     def _check_not_negative(self, **options: float) -> None:
         for name, value in options.items():
