@@ -84,5 +84,5 @@ int main(int argc, char** argv) {
     std::printf("%s %s\n", name.c_str(), tensor.to_string().c_str());
   AdaBelief resumed(0.1);
   resumed.load_state_dict(optimizer.state_dict());
-  return same && resumed.step().item<int>() == 1 ? 0 : 1;
+  return same && resumed.steps().item<int>() == 1 ? 0 : 1;
 }

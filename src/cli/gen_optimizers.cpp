@@ -54,7 +54,8 @@ std::vector<Parameter> parameters_of(const OptimizerDef& def) {
 }
 
 std::string cpp_class(const OptimizerDef& def) {
-  std::string members;
+  std::string members =
+      format("  LearningRate learning_rate = {{}};  // {:#}\n", def.learning_rate);
   std::vector<std::string> pointers;
   for (const Parameter& p : parameters_of(def)) {
     members += format("  {} {} = {};\n", p.cpp_type, p.name, p.cpp_default);
@@ -63,12 +64,15 @@ std::string cpp_class(const OptimizerDef& def) {
   return format(
       "\nstruct {0}Settings {{\n{1}}};\n\n"
       "{2}class {0} : public RuleOptimizer {{\n public:\n"
-      "  explicit {0}(const LearningRate& learning_rate = {3:#},\n"
+      "  explicit {0}(const LearningRate& learning_rate = {{}},\n"
       "      const {0}Settings& settings = {{}})\n"
-      "      : RuleOptimizer(\"{0}\", learning_rate, settings.weight_decay,\n"
-      "            {{{4}}}) {{}}\n}};\n",
-      def.name, members, wrapped(def.doc, "/// ", 100), def.learning_rate,
-      join(pointers, ",\n             "));
+      "      : RuleOptimizer(\"{0}\", learning_rate, settings.learning_rate, "
+      "settings.weight_decay,\n"
+      "            {{{3}}}) {{}}\n"
+      "  explicit {0}(const nn::Parameters& parameters, const {0}Settings& settings = {{}})\n"
+      "      : {0}(LearningRate(), settings) {{\n"
+      "    watch(parameters);\n  }}\n}};\n",
+      def.name, members, wrapped(def.doc, "/// ", 100), join(pointers, ",\n             "));
 }
 
 std::string python_doc(const OptimizerDef& def) {
@@ -101,7 +105,11 @@ GeneratedFile cpp_optimizers() {
       "#pragma once\n"
       "// Every optimizer of the library as a class.\n"
       "#include <utility>\n\n#include \"tenon/optim/optimizer.h\"\n\nnamespace tn::optim {\n";
-  for (const OptimizerDef* def : optim::optimizer_table()) text += cpp_class(*def);
+  for (const OptimizerDef* def : optim::optimizer_table()) {
+    text += cpp_class(*def);
+    if (!def->alias.empty())
+      text += format("using {} = {};  // PyTorch's spelling\n", def->alias, def->name);
+  }
   return {"include/tenon/optim/optimizers.h", text + "\n}  // namespace tn::optim\n"};
 }
 

@@ -3,8 +3,10 @@
 
 #include "base/error.h"
 #include "ir/node.h"
-#include "tenon/nn/visit.h"
+#include "ir/watch.h"
+#include "tenon/nn/parameters.h"
 #include "tenon/ops.h"
+#include "transforms/backward.h"
 
 namespace tn::nn {
 
@@ -72,15 +74,57 @@ TensorMap trainable_in(const Visit& model) {
   return all;
 }
 
-void put(const Visit& model, const TensorMap& tensors) {
+namespace {
+
+template <class F>
+void put_with(const Visit& model, const TensorMap& tensors, F put) {
   std::set<std::string> unknown;
   for (const auto& [name, tensor] : tensors) unknown.insert(name);
   each_tensor(model, [&](const Slot& slot) { unknown.erase(slot.path.dotted()); });
   if (!unknown.empty()) fail("update: the model has no {}", join(unknown, ", "));
   each_tensor(model, [&](const Slot& slot) {
     if (auto found = tensors.find(slot.path.dotted()); found != tensors.end())
-      slot.tensor = found->second;
+      put(slot.tensor, found->second);
   });
+}
+
+void renew(Tensor& variable, const Tensor& value) {
+  bool required = variable && is_variable(*variable.node());
+  if (required && value && type_of(variable) == type_of(value)) return rebind(variable, value);
+  variable = value;
+  if (required && value) require_grad(variable);
+}
+
+}  // namespace
+
+void put(const Visit& model, const TensorMap& tensors) {
+  put_with(model, tensors, [](Tensor& to, const Tensor& value) { to = value; });
+}
+
+void update(const Visit& model, const TensorMap& tensors) { put_with(model, tensors, renew); }
+
+// Parameters -----------------------------------------------------------------------------------
+
+Parameters::Parameters(Visit model) : visit_(std::move(model)) {
+  each_tensor(visit_, [&](const Slot& slot) {
+    if (slot.tensor && !slot.is_buffer) list_.push_back({slot.path.dotted(), slot.tensor});
+  });
+}
+
+Parameters::operator TensorMap() const {
+  TensorMap all;
+  for (const Parameter& each : list_) all.emplace(each.name, each.tensor);
+  return all;
+}
+
+std::vector<Parameter> trained_in(const Visit& model) {
+  std::vector<Parameter> all;
+  each_tensor(model, [&](const Slot& slot) {
+    bool trained = slot.owner ? slot.is_trainable() : bool(slot.tensor);
+    if (trained && is_inexact(slot.tensor.dtype()))
+      all.push_back({slot.path.dotted(), slot.tensor});
+  });
+  return all;
 }
 
 void set_training(const Visit& model, bool training) {

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "ir/node.h"
 #include "ir/place.h"
+#include "ir/trace.h"
 #include "ir/visit_field.h"
 #include "nn/optimizer_def.h"
 #include "tenon/backward.h"
@@ -73,6 +74,60 @@ Tensor Optimizer::applied(const std::string& name, const Tensor& given, const Te
 void Optimizer::init(const TensorMap& parameters) {
   for (const auto& [name, parameter] : parameters) moments_of(name, at_least_float32(parameter));
 }
+
+// Parameters that are held ---------------------------------------------------------------------
+
+void Optimizer::watch(const nn::Parameters& given) {
+  NoGrad plain;
+  models_.push_back(given.as_visit());
+  for (const nn::Parameter& each : parameters()) {
+    require_grad(each.tensor);
+    moments_of(each.name, at_least_float32(each.tensor));
+  }
+}
+
+std::vector<nn::Parameter> Optimizer::parameters() const {
+  std::vector<nn::Parameter> all;
+  for (size_t i = 0; i < models_.size(); ++i)
+    for (nn::Parameter& each : nn::trained_in(models_[i]))
+      all.push_back({i ? format("{}.{}", i, each.name) : std::move(each.name), each.tensor});
+  return all;
+}
+
+static void check_any_gradient(const TensorMap& gradients, size_t parameters) {
+  if (!gradients.empty()) return;
+  if (parameters == 0)
+    fail(Hint{"write SGD(model.parameters(), {.learning_rate = 0.1})"},
+         "step: the optimizer was given no parameters");
+  fail(Hint{"call loss.backward() first"}, "step: none of {} parameters has a gradient",
+       parameters);
+}
+
+void Optimizer::step(std::source_location place) {
+  std::vector<nn::Parameter> all = parameters();
+  TensorMap before, gradients;
+  for (const auto& [name, parameter] : all) {
+    before.emplace(name, parameter);
+    if (Tensor gradient = grad(parameter)) gradients.emplace(name, std::move(gradient));
+  }
+  check_any_gradient(gradients, all.size());
+  TensorMap made = apply_gradients(gradients, before, place);
+  before.clear(), gradients.clear();  // their memory is that of the new values
+  for (const auto& [name, parameter] : all)
+    if (auto found = made.extract(name)) rebind(parameter, std::move(found.mapped()));
+  if (Trace::current()) return;
+  // Such a loop reads no values: what it records must not grow without bound.
+  Tensors pending;
+  for (const auto& [name, parameter] : all) pending.push_back(parameter);
+  for (auto& [name, tensor] : state_dict()) pending.push_back(std::move(tensor));
+  eval(pending);
+}
+
+void Optimizer::zero_grad() {
+  for (const nn::Parameter& each : parameters()) set_grad(each.tensor, {});
+}
+
+// State ----------------------------------------------------------------------------------------
 
 /// What is remembered of a parameter, given in at least float32.
 TensorMap& Optimizer::moments_of(const std::string& name, const Tensor& parameter) {
@@ -150,9 +205,19 @@ static void take(const Field& field, const void* given, std::string_view optimiz
   });
 }
 
+/// The one that is given, or the default of the record.
+static LearningRate rate_of(const OptimizerDef& def, const LearningRate& rate,
+                            const LearningRate& setting) {
+  if (rate.is_given() && setting.is_given()) fail("{}: learning_rate is given twice", def.name);
+  if (rate.is_given()) return rate;
+  return setting.is_given() ? setting : LearningRate(def.learning_rate);
+}
+
 RuleOptimizer::RuleOptimizer(std::string_view name, const LearningRate& rate,
-                             const WeightDecay& decay, std::initializer_list<const void*> options)
-    : Optimizer(rate, decay, def_of(name).decoupled), def_(&def_of(name)) {
+                             const LearningRate& setting, const WeightDecay& decay,
+                             std::initializer_list<const void*> options)
+    : Optimizer(rate_of(def_of(name), rate, setting), decay, def_of(name).decoupled),
+      def_(&def_of(name)) {
   auto attrs = std::make_shared<AttrBuffer>();
   def_->defaults(attrs->data);
   const void* const* next = options.begin();
@@ -163,6 +228,8 @@ RuleOptimizer::RuleOptimizer(std::string_view name, const LearningRate& rate,
   attrs_ = std::shared_ptr<const void>(attrs, attrs->data);
 }
 
+std::string RuleOptimizer::kind() const { return std::string(def_->name); }
+
 void RuleOptimizer::init_single(const Tensor& parameter, TensorMap& moments) const {
   Tensors state = initial_state(*def_, attrs_.get(), parameter);
   for (int i = 0; i < def_->state.size(); ++i)
@@ -172,7 +239,7 @@ void RuleOptimizer::init_single(const Tensor& parameter, TensorMap& moments) con
 
 Tensor RuleOptimizer::apply_single(const Tensor& gradient, const Tensor& parameter,
                                    TensorMap& moments) const {
-  OptimizerStep update{*def_, gradient, parameter, step(), learning_rate()};
+  OptimizerStep update{*def_, gradient, parameter, steps(), learning_rate()};
   for (const StateDef& each : def_->state) {
     auto found = moments.find(std::string(each.name));
     update.state.push_back(found == moments.end() ? Tensor() : found->second);

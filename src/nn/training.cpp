@@ -1,7 +1,9 @@
 #include "tenon/nn/training.h"
 
 #include "base/error.h"
+#include "ir/watch.h"
 #include "tenon/random.h"
+#include "transforms/backward.h"
 
 namespace tn::nn {
 namespace {
@@ -25,17 +27,57 @@ auto restored(const F& f, G restore) {
   return made;
 }
 
-/// The tensors of some state, absent ones too, and all else that decides what is computed from it.
+/// What is in the place of a tensor, as bits.
+enum Held : uint8_t { kPresent = 1, kTrainable = 2, kVariable = 4, kGradient = 8 };
+
+/// A place of some state.
+struct Place {
+  Tensor* tensor;
+  uint8_t held;
+
+  Tensor gradient() const { return held & kGradient ? grad(*tensor) : Tensor(); }
+  /// Puts the next of `values` there, with the gradient behind it. A `same` tensor is that which
+  /// the values were computed from: what leads to a variable goes on doing so.
+  template <class It>
+  void fill(It& values, const Tensor& same = {}) const {
+    if (!(held & kPresent)) return;
+    Tensor value = *values++, left = held & kGradient ? *values++ : Tensor();
+    *tensor = held & kVariable ? as_variable(same ? same : value, left) : value;
+  }
+};
+
+/// The places of some state, absent tensors too, and all else that decides what is computed from
+/// it.
 struct Contents : Visitor {
-  std::vector<Tensor*> tensors;
+  std::vector<Place> places;
   std::vector<uint64_t> structure;
 
   explicit Contents(const Visit& state) { state(*this); }
   void module(const Path&, ModuleBase& module) override { structure.push_back(module.training); }
   void setting(const Path&, uint64_t bits) override { structure.push_back(bits); }
   void tensor(const Slot& slot) override {
-    tensors.push_back(&slot.tensor);
-    structure.push_back(slot.tensor ? 1 + slot.is_trainable() : 0);
+    uint8_t held = slot.tensor ? kPresent : 0;
+    if (slot.is_trainable()) held |= kTrainable;
+    if (slot.tensor && is_variable(*slot.tensor.node())) held |= kVariable;
+    if (held & kVariable && grad(slot.tensor)) held |= kGradient;
+    places.push_back({&slot.tensor, held});
+    structure.push_back(held);
+  }
+  /// The tensors that there are, each with its gradient behind it.
+  Tensors values() const {
+    Tensors all;
+    for (const Place& place : places) {
+      if (place.held & kPresent) all.push_back(*place.tensor);
+      if (Tensor gradient = place.gradient()) all.push_back(std::move(gradient));
+    }
+    return all;
+  }
+  /// Takes the tensors out: a donated buffer has no other holder.
+  void clear() const {
+    for (const Place& place : places) {
+      if (place.held & kGradient) exchange_gradient(*place.tensor->node(), {});
+      *place.tensor = {};
+    }
   }
 };
 
@@ -71,24 +113,29 @@ struct StateCalls::Impl {
   Visit state;
   std::function<std::function<void()>()> keep;
   flat::CompiledFunction compiled;
-  std::vector<bool> present = {};  // of the call under way: which tensors there are
+  std::vector<uint8_t> held = {};  // of the call under way, by place
+  std::vector<bool> same = {};     // of the last trace: state that it returns as it was given
 
-  /// The tensors there are, in the order of the arguments.
-  std::vector<Tensor*> slots() const {
-    std::vector<Tensor*> all = Contents(state).tensors, there;
-    for (size_t i = 0; i < all.size(); ++i)
-      if (present[i]) there.push_back(all[i]);
-    return there;
-  }
   /// Values in the places of the state, from an iterator.
   template <class It>
-  void assign(It values) {
-    for (Tensor* slot : slots()) *slot = *values++;
+  void assign(It values) const {
+    each_place([&](const Place& place) { place.fill(values); });
+  }
+  template <class F>
+  void each_place(F f) const {
+    std::vector<Place> places = Contents(state).places;
+    for (size_t i = 0; i < places.size(); ++i) f(Place{places[i].tensor, held[i]});
   }
   Tensors traced(flat::CompiledCall& call, const Tensors& all);
 };
 
 namespace {
+
+/// What a trace keeps for later calls.
+struct KeptState {
+  std::vector<bool> same;
+  std::shared_ptr<const void> inner;
+};
 
 /// A call with the random key and the state in front of its arguments.
 template <class Impl>
@@ -99,12 +146,10 @@ struct StateCall final : flat::CompiledCall {
   StateCall(Impl& owner, flat::CompiledCall& call)
       : CompiledCall(call.place), impl(owner), inner(call) {
     Contents contents(impl.state);
-    impl.present.clear();
-    in.tensors = {random::state()};
-    for (Tensor* slot : contents.tensors) {
-      impl.present.push_back(bool(*slot));
-      if (*slot) in.tensors.push_back(*slot);
-    }
+    impl.held.clear();
+    for (const Place& place : contents.places) impl.held.push_back(place.held);
+    in.tensors = contents.values();
+    in.tensors.insert(in.tensors.begin(), random::state());
     donated = in.tensors.size();
     const Tensors& args = inner.in.tensors;
     in.tensors.insert(in.tensors.end(), args.begin(), args.end());
@@ -113,12 +158,19 @@ struct StateCall final : flat::CompiledCall {
   }
 
   Tensors trace(const Tensors& params) override { return impl.traced(inner, params); }
-  std::shared_ptr<const void> kept() override { return inner.kept(); }
+  std::shared_ptr<const void> kept() override {
+    return std::make_shared<KeptState>(impl.same, inner.kept());
+  }
   void finish(Tensors&& results, const void* kept) override {
+    const auto& of_trace = *static_cast<const KeptState*>(kept);
     random::set_state(results[0]);
-    impl.assign(results.begin() + 1);
+    auto values = results.begin() + 1;
+    impl.each_place([&](const Place& place) {
+      auto i = static_cast<size_t>(values - results.begin());
+      place.fill(values, of_trace.same[i] ? in.tensors[i] : Tensor());
+    });
     results.erase(results.begin(), results.begin() + static_cast<ptrdiff_t>(donated));
-    inner.finish(std::move(results), kept);
+    inner.finish(std::move(results), of_trace.inner.get());
   }
   void visit_arguments(tree::Visitor& visitor) override { inner.visit_arguments(visitor); }
   std::string name(size_t tensor) override {
@@ -131,6 +183,10 @@ struct StateCall final : flat::CompiledCall {
   }
 };
 
+bool is_same(const Tensor& a, const Tensor& b) {
+  return a.node() == b.node() && a.index() == b.index();
+}
+
 }  // namespace
 
 /// Runs `call` on state from `all`. What comes out is returned, and the state is as before.
@@ -138,14 +194,16 @@ Tensors StateCalls::Impl::traced(flat::CompiledCall& call, const Tensors& all) {
   auto run = [&] {
     random::set_state(all[0]);
     assign(all.begin() + 1);
-    auto first = all.begin() + 1 + std::ranges::count(present, true);
     std::vector<uint64_t> before = Contents(state).structure;
-    Tensors results = call.trace(Tensors(first, all.end()));
+    size_t first = 1 + Contents(state).values().size();
+    Tensors results = call.trace({all.begin() + static_cast<ptrdiff_t>(first), all.end()});
     Contents after(state);
     if (after.structure != before) throw StateChanged();
-    Tensors out{random::state()};
-    for (Tensor* t : after.tensors)
-      if (*t) out.push_back(*t);
+    Tensors out = after.values();
+    out.insert(out.begin(), random::state());
+    same.assign(1, false);
+    for (size_t i = 1; i < first; ++i) same.push_back(is_same(out[i], all[i]));
+    after.clear();
     out.insert(out.end(), results.begin(), results.end());
     return out;
   };
@@ -161,7 +219,7 @@ StateCalls::StateCalls(Visit state, std::function<std::function<void()>()> keep,
 
 void StateCalls::operator()(flat::CompiledCall& call) const {
   StateCall with_state(*impl_, call);
-  for (Tensor* slot : impl_->slots()) *slot = {};  // a donated buffer has no other holder
+  Contents(impl_->state).clear();
   try {
     impl_->compiled(with_state);
   } catch (const StateChanged&) {

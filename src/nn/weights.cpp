@@ -76,7 +76,7 @@ void put_all(const Visit& model, const std::string& what, TensorMap tensors,
   if (!problems.empty())
     fail("{}: {} problems with the weights:\n    {}", what, problems.size(),
          join(problems, "\n    "));
-  put(model, fitting);
+  update(model, fitting);
 }
 
 void save_weights(const Visit& model, const std::string& path) {

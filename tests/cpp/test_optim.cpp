@@ -284,11 +284,11 @@ TEST_CASE("without compilation a step is the plain one, and what makes state is 
       },
       std::tie(model, optimizer));
   CHECK(contains(error_in([&] { step.show("plan", ones({4, 2})); }), "call it once before"));
-  CHECK(optimizer.step().item<int>() == 0);
+  CHECK(optimizer.steps().item<int>() == 0);
   bool before = disable_compile();
   for (int i = 0; i < 3; ++i) step(ones({4, 2}));
   disable_compile(before);
-  CHECK(optimizer.step().item<int>() == 3);
+  CHECK(optimizer.steps().item<int>() == 3);
   CHECK(runs >= 4);
   CHECK(contains(step.show("plan", ones({4, 2})), "return"));
 }
@@ -311,7 +311,7 @@ TEST_CASE("a step that fails leaves the state as it was") {
   before = values(model);
   CHECK(error_in([&] { step(ones({4, 3})); }) != "");
   CHECK(values(model) == before);
-  CHECK(optimizer.step().item<int>() == 2);
+  CHECK(optimizer.steps().item<int>() == 2);
 }
 
 TEST_CASE("what an optimizer remembers can be carried over") {
@@ -339,7 +339,7 @@ TEST_CASE("what an optimizer remembers can be carried over") {
   CHECK(values(first) == values(second));
   CHECK(contains(error_in([&] { first.update(model, {{"out.bias", Tensor()}}); }),
                  "the gradient of out.bias is a null tensor"));
-  CHECK(first.step().item<int>() == 3);  // a step that failed is none
+  CHECK(first.steps().item<int>() == 3);  // a step that failed is none
   CHECK(contains(error_in([&] { first.update(model, {{"nope", ones({1})}}); }),
                  "update: a gradient for nope, which is no parameter"));
   CHECK(contains(error_in([&] { first.update(model, {{"out.bias", ones({4})}}); }),

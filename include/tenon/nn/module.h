@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "tenon/error.h"
-#include "tenon/nn/visit.h"
+#include "tenon/nn/parameters.h"
 
 namespace tn::nn {
 
@@ -44,10 +44,13 @@ class Module : public ModuleBase {
 
   /// All tensors, under the names they have in files: "blocks.3.attn.q.weight".
   TensorMap state_dict() const { return tensors_in(as_visit()); }
+  /// The parameters in their places, for an optimizer or a loop.
+  Parameters parameters() & { return Parameters(*this); }
   /// Those that are neither frozen nor buffers.
   TensorMap trainable_parameters() const { return trainable_in(as_visit()); }
-  /// Puts tensors in the places of their names; names may be left out.
-  Self& update(const TensorMap& tensors) { return put(as_visit(), tensors), self(); }
+  /// Puts tensors in the places of their names; names may be left out. What requires gradients goes
+  /// on requiring them.
+  Self& update(const TensorMap& tensors) { return nn::update(as_visit(), tensors), self(); }
   /// Puts tensors in the places of all names. Those that do not fit, by name, shape or type, are an
   /// error that lists them, and then nothing has changed.
   Self& load_state_dict(TensorMap tensors, const LoadWeights& how = {}) {

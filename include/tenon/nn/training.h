@@ -14,6 +14,7 @@ template <class T>
 struct ValueAndGrad {
   T value;
   TensorMap gradients;
+  static void fields(auto& v, auto&& f) { f("value", v.value), f("gradients", v.gradients); }
 };
 
 // For the library.

@@ -85,7 +85,9 @@ TensorMap tensors_in(const Visit& model);
 TensorMap trainable_in(const Visit& model);
 /// Puts tensors in the places of their names.
 void put(const Visit& model, const TensorMap& tensors);
-/// Puts tensors in the places of their names, all or none; `what` begins errors.
+/// The same as new values of what is there: variables of backward() stay such.
+void update(const Visit& model, const TensorMap& tensors);
+/// `update` of all tensors or none; `what` begins errors.
 void put_all(const Visit& model, const std::string& what, TensorMap tensors,
              const LoadWeights& how);
 void save_weights(const Visit& model, const std::string& path);

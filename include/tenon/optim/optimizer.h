@@ -14,15 +14,18 @@ using nn::TensorMap;
 /// A learning rate from the number of steps before.
 using Schedule = std::function<Tensor(const Tensor& step)>;
 
-/// A number, a scalar, or a schedule.
+/// A number, a scalar, or a schedule. By default that of the optimizer.
 struct LearningRate {
   Tensor value;
   Schedule schedule = {};
 
+  LearningRate() = default;
   LearningRate(double number);
   LearningRate(Tensor scalar) : value(std::move(scalar)) {}
   template <std::invocable<const Tensor&> F>
+    requires(!nn::IsModule<F>)
   LearningRate(F f) : schedule(std::move(f)) {}
+  bool is_given() const { return value || schedule; }
 };
 
 /// A number, or a function of each parameter:
@@ -36,6 +39,15 @@ struct WeightDecay {
   WeightDecay(F f) : by_parameter(std::move(f)) {}
 };
 
+/// Makes new parameters from parameters and gradients. There are two ways to use one:
+///
+///     tn::optim::SGD optimizer(0.1);  // with gradients that were computed before
+///     optimizer.update(model, gradients);
+///
+///     // With those that backward() leaves in the parameters:
+///     tn::optim::SGD optimizer(model.parameters(), {.learning_rate = 0.1});
+///     loss.backward(), optimizer.step(), optimizer.zero_grad();
+///
 /// Optimizers are values: a copy has its own state. A class defines in `apply_single` the update of
 /// one tensor, and in `init_single` the state that it keeps per tensor. Other members must not
 /// change, because compiled functions treat them as constants.
@@ -59,10 +71,24 @@ class Optimizer {
   /// Remembers parameters as before their first step. Otherwise that happens at the first one.
   void init(const TensorMap& parameters);
 
-  const Tensor& step() const { return step_; }  // how often parameters were improved
+  /// Makes these the parameters of `step`: those that are trained require gradients from now on.
+  /// Names of a second model begin with "1.", of a third with "2.".
+  void watch(const nn::Parameters& parameters);
+  /// Improves the parameters that were given, by the gradients that `backward()` left in them.
+  /// Those without a gradient stay as they are. Outside of compiled functions the step has been
+  /// computed when this returns.
+  void step(std::source_location place = std::source_location::current());
+  /// Releases the gradients, which `backward()` would add to.
+  void zero_grad();
+  /// The parameters of `step` that are trained, in their places.
+  std::vector<nn::Parameter> parameters() const;
+
+  const Tensor& steps() const { return step_; }  // how often parameters were improved
   const Tensor& learning_rate() const { return learning_rate_; }
   void set_learning_rate(const LearningRate& rate);
 
+  /// The name of the class, in checkpoints.
+  virtual std::string kind() const { return "Optimizer"; }
   /// Everything it remembers, by name: "step", "learning_rate", "moments.out.weight.m".
   TensorMap state_dict() const;
   /// Takes over what another one of its kind remembered.
@@ -93,6 +119,7 @@ class Optimizer {
   WeightDecay decay_;
   bool decoupled_;
   std::map<std::string, TensorMap> moments_;  // by parameter
+  std::vector<nn::Visit> models_;             // those of `step`
 };
 
 struct OptimizerDef;  // src/nn/optimizer_def.h
@@ -100,10 +127,14 @@ struct OptimizerDef;  // src/nn/optimizer_def.h
 /// An optimizer of the library. Its rule is a record of src/nn/optimizers/, and the classes that
 /// derive from it are generated (tenon/optim/optimizers.h).
 class RuleOptimizer : public Optimizer {
+ public:
+  std::string kind() const override;
+
  protected:
-  /// `options` are the hyper-parameters of the record, in order; a choice is its name.
-  RuleOptimizer(std::string_view name, const LearningRate& rate, const WeightDecay& decay,
-                std::initializer_list<const void*> options);
+  /// `options` are the hyper-parameters of the record, in order; a choice is its name. `setting` is
+  /// the learning rate among the settings.
+  RuleOptimizer(std::string_view name, const LearningRate& rate, const LearningRate& setting,
+                const WeightDecay& decay, std::initializer_list<const void*> options);
   void init_single(const Tensor& parameter, TensorMap& moments) const override;
   Tensor apply_single(const Tensor& gradient, const Tensor& parameter,
                       TensorMap& moments) const override;

@@ -9,6 +9,7 @@
 namespace tn::optim {
 
 struct AdafactorSettings {
+  LearningRate learning_rate = {};  // 0.01
   std::pair<Maybe<double>, double> eps = {{}, 0.001};
   double clip_threshold = 1.0;
   double decay_rate = -0.8;
@@ -35,9 +36,9 @@ struct AdafactorSettings {
 /// Without `eps[0]` it is the precision of the parameter.
 class Adafactor : public RuleOptimizer {
  public:
-  explicit Adafactor(const LearningRate& learning_rate = 0.01,
+  explicit Adafactor(const LearningRate& learning_rate = {},
       const AdafactorSettings& settings = {})
-      : RuleOptimizer("Adafactor", learning_rate, settings.weight_decay,
+      : RuleOptimizer("Adafactor", learning_rate, settings.learning_rate, settings.weight_decay,
             {&settings.eps.first, &settings.eps.second,
              &settings.clip_threshold,
              &settings.decay_rate,
@@ -45,9 +46,14 @@ class Adafactor : public RuleOptimizer {
              &settings.scale_parameter,
              &settings.relative_step,
              &settings.warmup_init}) {}
+  explicit Adafactor(const nn::Parameters& parameters, const AdafactorSettings& settings = {})
+      : Adafactor(LearningRate(), settings) {
+    watch(parameters);
+  }
 };
 
 struct AdamSettings {
+  LearningRate learning_rate = {};  // 0.001
   std::pair<double, double> betas = {0.9, 0.999};
   double eps = 1e-08;
   bool bias_correction = true;
@@ -65,16 +71,21 @@ struct AdamSettings {
 /// `amsgrad`, the largest `v` so far replaces `v`.
 class Adam : public RuleOptimizer {
  public:
-  explicit Adam(const LearningRate& learning_rate = 0.001,
+  explicit Adam(const LearningRate& learning_rate = {},
       const AdamSettings& settings = {})
-      : RuleOptimizer("Adam", learning_rate, settings.weight_decay,
+      : RuleOptimizer("Adam", learning_rate, settings.learning_rate, settings.weight_decay,
             {&settings.betas.first, &settings.betas.second,
              &settings.eps,
              &settings.bias_correction,
              &settings.amsgrad}) {}
+  explicit Adam(const nn::Parameters& parameters, const AdamSettings& settings = {})
+      : Adam(LearningRate(), settings) {
+    watch(parameters);
+  }
 };
 
 struct AdamWSettings {
+  LearningRate learning_rate = {};  // 0.001
   std::pair<double, double> betas = {0.9, 0.999};
   double eps = 1e-08;
   WeightDecay weight_decay = 0.01;
@@ -87,16 +98,21 @@ struct AdamWSettings {
 /// Large gradients do not reduce the decay.
 class AdamW : public RuleOptimizer {
  public:
-  explicit AdamW(const LearningRate& learning_rate = 0.001,
+  explicit AdamW(const LearningRate& learning_rate = {},
       const AdamWSettings& settings = {})
-      : RuleOptimizer("AdamW", learning_rate, settings.weight_decay,
+      : RuleOptimizer("AdamW", learning_rate, settings.learning_rate, settings.weight_decay,
             {&settings.betas.first, &settings.betas.second,
              &settings.eps,
              &settings.bias_correction,
              &settings.amsgrad}) {}
+  explicit AdamW(const nn::Parameters& parameters, const AdamWSettings& settings = {})
+      : AdamW(LearningRate(), settings) {
+    watch(parameters);
+  }
 };
 
 struct AdamaxSettings {
+  LearningRate learning_rate = {};  // 0.002
   std::pair<double, double> betas = {0.9, 0.999};
   double eps = 1e-08;
   WeightDecay weight_decay = 0.0;
@@ -109,14 +125,19 @@ struct AdamaxSettings {
 ///     w = w - learning_rate / (1 - beta1**step) * m / u
 class Adamax : public RuleOptimizer {
  public:
-  explicit Adamax(const LearningRate& learning_rate = 0.002,
+  explicit Adamax(const LearningRate& learning_rate = {},
       const AdamaxSettings& settings = {})
-      : RuleOptimizer("Adamax", learning_rate, settings.weight_decay,
+      : RuleOptimizer("Adamax", learning_rate, settings.learning_rate, settings.weight_decay,
             {&settings.betas.first, &settings.betas.second,
              &settings.eps}) {}
+  explicit Adamax(const nn::Parameters& parameters, const AdamaxSettings& settings = {})
+      : Adamax(LearningRate(), settings) {
+    watch(parameters);
+  }
 };
 
 struct RMSpropSettings {
+  LearningRate learning_rate = {};  // 0.01
   double alpha = 0.99;
   double eps = 1e-08;
   WeightDecay weight_decay = 0.0;
@@ -133,16 +154,21 @@ struct RMSpropSettings {
 /// accumulate: `b = momentum * b + gradient / (sqrt(v) + eps)`.
 class RMSprop : public RuleOptimizer {
  public:
-  explicit RMSprop(const LearningRate& learning_rate = 0.01,
+  explicit RMSprop(const LearningRate& learning_rate = {},
       const RMSpropSettings& settings = {})
-      : RuleOptimizer("RMSprop", learning_rate, settings.weight_decay,
+      : RuleOptimizer("RMSprop", learning_rate, settings.learning_rate, settings.weight_decay,
             {&settings.alpha,
              &settings.eps,
              &settings.momentum,
              &settings.centered}) {}
+  explicit RMSprop(const nn::Parameters& parameters, const RMSpropSettings& settings = {})
+      : RMSprop(LearningRate(), settings) {
+    watch(parameters);
+  }
 };
 
 struct AdagradSettings {
+  LearningRate learning_rate = {};  // 0.01
   double eps = 1e-10;
   WeightDecay weight_decay = 0.0;
   double lr_decay = 0.0;
@@ -157,15 +183,20 @@ struct AdagradSettings {
 /// where `v` begins with `initial_accumulator_value`.
 class Adagrad : public RuleOptimizer {
  public:
-  explicit Adagrad(const LearningRate& learning_rate = 0.01,
+  explicit Adagrad(const LearningRate& learning_rate = {},
       const AdagradSettings& settings = {})
-      : RuleOptimizer("Adagrad", learning_rate, settings.weight_decay,
+      : RuleOptimizer("Adagrad", learning_rate, settings.learning_rate, settings.weight_decay,
             {&settings.eps,
              &settings.lr_decay,
              &settings.initial_accumulator_value}) {}
+  explicit Adagrad(const nn::Parameters& parameters, const AdagradSettings& settings = {})
+      : Adagrad(LearningRate(), settings) {
+    watch(parameters);
+  }
 };
 
 struct AdaDeltaSettings {
+  LearningRate learning_rate = {};  // 1.0
   double rho = 0.9;
   double eps = 1e-06;
   WeightDecay weight_decay = 0.0;
@@ -179,14 +210,20 @@ struct AdaDeltaSettings {
 ///     w = w - learning_rate * change
 class AdaDelta : public RuleOptimizer {
  public:
-  explicit AdaDelta(const LearningRate& learning_rate = 1.0,
+  explicit AdaDelta(const LearningRate& learning_rate = {},
       const AdaDeltaSettings& settings = {})
-      : RuleOptimizer("AdaDelta", learning_rate, settings.weight_decay,
+      : RuleOptimizer("AdaDelta", learning_rate, settings.learning_rate, settings.weight_decay,
             {&settings.rho,
              &settings.eps}) {}
+  explicit AdaDelta(const nn::Parameters& parameters, const AdaDeltaSettings& settings = {})
+      : AdaDelta(LearningRate(), settings) {
+    watch(parameters);
+  }
 };
+using Adadelta = AdaDelta;  // PyTorch's spelling
 
 struct LionSettings {
+  LearningRate learning_rate = {};  // 0.0001
   std::pair<double, double> betas = {0.9, 0.99};
   WeightDecay weight_decay = 0.0;
 };
@@ -200,13 +237,18 @@ struct LionSettings {
 /// Weight decay is decoupled.
 class Lion : public RuleOptimizer {
  public:
-  explicit Lion(const LearningRate& learning_rate = 0.0001,
+  explicit Lion(const LearningRate& learning_rate = {},
       const LionSettings& settings = {})
-      : RuleOptimizer("Lion", learning_rate, settings.weight_decay,
+      : RuleOptimizer("Lion", learning_rate, settings.learning_rate, settings.weight_decay,
             {&settings.betas.first, &settings.betas.second}) {}
+  explicit Lion(const nn::Parameters& parameters, const LionSettings& settings = {})
+      : Lion(LearningRate(), settings) {
+    watch(parameters);
+  }
 };
 
 struct MuonSettings {
+  LearningRate learning_rate = {};  // 0.001
   double momentum = 0.95;
   WeightDecay weight_decay = 0.1;
   bool nesterov = true;
@@ -231,17 +273,22 @@ struct MuonSettings {
 /// the last layer and vectors to another optimizer.
 class Muon : public RuleOptimizer {
  public:
-  explicit Muon(const LearningRate& learning_rate = 0.001,
+  explicit Muon(const LearningRate& learning_rate = {},
       const MuonSettings& settings = {})
-      : RuleOptimizer("Muon", learning_rate, settings.weight_decay,
+      : RuleOptimizer("Muon", learning_rate, settings.learning_rate, settings.weight_decay,
             {&settings.momentum,
              &settings.nesterov,
              &settings.ns_steps,
              &settings.eps,
              &settings.adjust_lr_fn}) {}
+  explicit Muon(const nn::Parameters& parameters, const MuonSettings& settings = {})
+      : Muon(LearningRate(), settings) {
+    watch(parameters);
+  }
 };
 
 struct SGDSettings {
+  LearningRate learning_rate = {};  // 0.001
   double momentum = 0.0;
   WeightDecay weight_decay = 0.0;
   double dampening = 0.0;
@@ -256,12 +303,16 @@ struct SGDSettings {
 /// where the first `v` is the gradient. With `nesterov`, `gradient + momentum * v` replaces `v`.
 class SGD : public RuleOptimizer {
  public:
-  explicit SGD(const LearningRate& learning_rate = 0.001,
+  explicit SGD(const LearningRate& learning_rate = {},
       const SGDSettings& settings = {})
-      : RuleOptimizer("SGD", learning_rate, settings.weight_decay,
+      : RuleOptimizer("SGD", learning_rate, settings.learning_rate, settings.weight_decay,
             {&settings.momentum,
              &settings.dampening,
              &settings.nesterov}) {}
+  explicit SGD(const nn::Parameters& parameters, const SGDSettings& settings = {})
+      : SGD(LearningRate(), settings) {
+    watch(parameters);
+  }
 };
 
 }  // namespace tn::optim

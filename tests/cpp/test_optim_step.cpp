@@ -1,0 +1,185 @@
+// Training with backward(): parameters in their places, step(), zero_grad(), compiled or not.
+#include <doctest/doctest.h>
+
+#include "errors.h"
+#include "tenon/backward.h"
+#include "tenon/nn.h"
+#include "tenon/optim.h"
+#include "tenon/tenon.h"
+
+using namespace tn;
+
+namespace {
+
+nn::Sequential perceptron() {
+  random::seed(1);
+  return nn::Sequential{nn::Linear(2, 8), nn::relu, nn::Linear(8, 3)};
+}
+Tensor inputs() { return reshape(linspace(-1, 1, 40), {20, 2}); }
+Tensor classes() { return remainder(arange(20), 3); }
+
+std::vector<std::vector<float>> values(const nn::TensorMap& tensors) {
+  std::vector<std::vector<float>> out;
+  for (const auto& [name, t] : tensors) out.push_back(astype(t, DType::f32).to_vector<float>());
+  return out;
+}
+
+/// A step with gradients as values.
+template <class O>
+Tensor updated(nn::Sequential& model, O& optimizer) {
+  auto loss_of = [&] { return nn::cross_entropy(model(inputs()), classes()); };
+  auto [loss, gradients] = nn::value_and_grad(model, loss_of)();
+  optimizer.update(model, gradients);
+  return loss;
+}
+
+/// A step with gradients in the parameters.
+Tensor stepped(nn::Sequential& model, optim::Optimizer& optimizer, const Tensor& x,
+               const Tensor& y) {
+  Tensor loss = nn::cross_entropy(model(x), y);
+  loss.backward();
+  optimizer.step();
+  optimizer.zero_grad();
+  return loss;
+}
+
+}  // namespace
+
+TEST_CASE("parameters are listed in their places") {
+  nn::Sequential model = perceptron();
+  std::vector<std::string> names;
+  for (auto& [name, w] : model.parameters()) {
+    names.push_back(name);
+    w = zeros_like(w);
+  }
+  CHECK(names == std::vector<std::string>{"layers.0.weight", "layers.0.bias", "layers.2.weight",
+                                          "layers.2.bias"});
+  CHECK(sum(abs(model(inputs()))).item<float>() == 0);
+  CHECK(nn::TensorMap(model.parameters()).size() == 4);
+  nn::BatchNorm norm(3);
+  CHECK(norm.parameters().size() == 2);  // without the running statistics
+  CHECK(norm.state_dict().size() > 2);
+  model.layers[0].as<nn::Linear>()->freeze();
+  CHECK(model.parameters().size() == 4);
+  CHECK(model.trainable_parameters().size() == 2);
+}
+
+TEST_CASE("both styles of training have the same bits") {
+  nn::Sequential one = perceptron(), other = perceptron();
+  auto rate = [](const Tensor& step) { return 0.01 / (1 + step); };
+  optim::AdamW first(rate, {.weight_decay = 0.1});
+  optim::AdamW second{other.parameters(), {.learning_rate = rate, .weight_decay = 0.1}};
+  for (int i = 0; i < 4; ++i) {
+    float want = updated(one, first).item<float>();
+    CHECK(stepped(other, second, inputs(), classes()).item<float>() == want);
+  }
+  CHECK(values(one.state_dict()) == values(other.state_dict()));
+  CHECK(values(first.state_dict()) == values(second.state_dict()));
+  CHECK(second.steps().item<int>() == 4);
+  updated(other, second), updated(one, first);  // a model that is watched can be updated, too
+  stepped(other, second, inputs(), classes()), updated(one, first);
+  CHECK(values(one.state_dict()) == values(other.state_dict()));
+}
+
+TEST_CASE("a compiled step with backward() changes parameters and optimizer in place") {
+  nn::Sequential one = perceptron(), other = perceptron();
+  optim::Adam first{one.parameters(), {.learning_rate = 0.01}};
+  optim::Adam second{other.parameters(), {.learning_rate = 0.01}};
+  auto step =
+      compile([&](const Tensor& x, const Tensor& y) { return stepped(other, second, x, y); },
+              std::tie(other, second));
+  for (int i = 0; i < 4; ++i) {
+    float want = stepped(one, first, inputs(), classes()).item<float>();
+    CHECK(step(inputs(), classes()).item<float>() == want);
+  }
+  CHECK(step.stats().traces == 1);
+  CHECK(values(one.state_dict()) == values(other.state_dict()));
+  CHECK(values(first.state_dict()) == values(second.state_dict()));
+  float want = stepped(one, first, inputs(), classes()).item<float>();  // and so on without it
+  CHECK(stepped(other, second, inputs(), classes()).item<float>() == want);
+  bool before = disable_compile();
+  step(inputs(), classes()), stepped(one, first, inputs(), classes());
+  disable_compile(before);
+  step(inputs(), classes()), stepped(one, first, inputs(), classes());
+  CHECK(values(one.state_dict()) == values(other.state_dict()));
+}
+
+TEST_CASE("gradients are accumulated by compiled functions, too") {
+  nn::Linear model(2, 1);
+  optim::SGD optimizer{model.parameters(), {.learning_rate = 0.5}};
+  auto add = compile(
+      [&](const Tensor& x) {
+        Tensor loss = sum(model(x));
+        loss.backward();
+        return loss;
+      },
+      std::tie(model));
+  for (int i = 0; i < 3; ++i) add(ones({4, 2}));
+  CHECK(grad(model.weight).to_vector<float>() == std::vector<float>{12, 12});
+  Tensor before = model.bias.eval();
+  optimizer.step();
+  CHECK((model.bias - before).item<float>() == -6);
+  CHECK(grad(model.weight).size() == 2);
+  optimizer.zero_grad();
+  CHECK(!grad(model.weight));
+}
+
+TEST_CASE("backward() goes through a compiled model to the parameters it has") {
+  nn::Linear model(2, 1);
+  optim::SGD optimizer{model.parameters()};
+  auto forward = compile([&](const Tensor& x) { return model(x); }, std::tie(model));
+  for (int i = 0; i < 2; ++i) {
+    sum(forward(ones({4, 2}))).backward();
+    CHECK(grad(model.weight).to_vector<float>() == std::vector<float>{4, 4});
+    optimizer.step(), optimizer.zero_grad();
+  }
+}
+
+TEST_CASE("tensors and several models are parameters") {
+  Tensor w = ones({2}), b = zeros({1});
+  optim::SGD optimizer{std::tie(w, b), {.learning_rate = 0.5, .momentum = 0.5}};
+  sum(w * w + b).backward();
+  optimizer.step();
+  CHECK(w.to_vector<float>() == std::vector<float>{0, 0});
+  CHECK(b.item<float>() == -1);
+  CHECK(optimizer.state_dict().contains("moments.0.v"));
+  nn::Linear first(1, 1), second(1, 1);
+  optim::Adam both{first, {.learning_rate = 0.1}};
+  both.watch(second);
+  std::vector<float> before = second.weight.to_vector<float>();
+  second(ones({1, 1})).backward();
+  both.step();
+  CHECK(second.weight.to_vector<float>() != before);
+  CHECK(both.state_dict().contains("moments.1.weight.m"));
+}
+
+TEST_CASE("weights that are loaded or of another type go on requiring gradients") {
+  nn::Sequential model = perceptron(), other = perceptron();
+  optim::SGD optimizer{model.parameters(), {.learning_rate = 0.1}};
+  nn::TensorMap half;
+  for (const auto& [name, w] : other.state_dict()) half.emplace(name, astype(w, DType::f16));
+  model.load_state_dict(half, {.dtype = DType::f32});
+  stepped(model, optimizer, inputs(), classes());
+  CHECK(values(other.state_dict()) != values(model.state_dict()));
+  auto* linear = model.layers[0].as<nn::Linear>();
+  CHECK(requires_grad(linear->weight));
+  linear->freeze();
+  auto before = linear->weight.to_vector<float>();
+  stepped(model, optimizer, inputs(), classes());
+  CHECK(linear->weight.to_vector<float>() == before);
+}
+
+TEST_CASE("what step() refuses") {
+  nn::Linear model(2, 1);
+  CHECK(contains(error_in([] { optim::SGD(0.1).step(); }), "was given no parameters"));
+  optim::SGD optimizer{model.parameters()};
+  CHECK(contains(error_in([&] { optimizer.step(); }), "none of 2 parameters has a gradient"));
+  CHECK(error_in([&] { optim::Adam(0.1, {.learning_rate = 0.2}); }) ==
+        "Adam: learning_rate is given twice");
+  Tensor x = ones({1, 2});
+  auto lost = compile([&](const Tensor& t) {
+    sum(model(t)).backward();
+    return t;
+  });
+  CHECK(contains(error_in([&] { lost(x); }), "from outside the traced function"));
+}
