@@ -20,7 +20,8 @@ endforeach()
 
 # Results must not depend on the machine that compiles: no contraction, a fixed baseline, never
 # the builder's own CPU. -fPIC is spelled out so that executables can share the precompiled header.
-set(TENON_FLAGS -Wall -Wextra -fPIC -ffp-contract=off
+# Public functions are inlined like others: nothing may replace them in libtenon.so.
+set(TENON_FLAGS -Wall -Wextra -fPIC -fno-semantic-interposition -ffp-contract=off
                 -fno-math-errno -fno-trapping-math -ffunction-sections -fdata-sections)
 if(TENON_WERROR)
   list(APPEND TENON_FLAGS -Werror)

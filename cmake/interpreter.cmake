@@ -10,7 +10,7 @@ execute_process(COMMAND ${Python_EXECUTABLE} -m nanobind --cmake_dir OUTPUT_VARI
                 OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
 file(GLOB module_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/python/src/*.cpp
      ${PROJECT_SOURCE_DIR}/python/src/*/*.cpp)
-option(TENON_PYTHON "Build the Python module, where nanobind is found" ON)
+option(TENON_PYTHON "Build the Python module, where nanobind is found" ${PROJECT_IS_TOP_LEVEL})
 if(NOT module_sources OR NOT nanobind_ROOT OR NOT TARGET Python::Module)
   set(TENON_PYTHON OFF) # for this run only: sources or nanobind may appear later
 endif()

@@ -4,10 +4,9 @@
 
 #include "tenon/device.h"
 #include "tenon/shape.h"
+#include "tenon/tensor.h"
 
 namespace tn {
-
-class Tensor;
 
 /// Writes `x.to_string()`.
 std::ostream& operator<<(std::ostream& out, const Tensor& x);

@@ -21,8 +21,9 @@ struct Index;
 class Selection;
 class RowIterator;
 
-/// A handle to one result of a recorded op. Copying shares that; its value never changes.
-class Tensor {
+/// A handle to one result of a recorded op. Copying shares that; its value never changes. The tag
+/// makes the ABI's version part of every symbol that names a tensor.
+class [[gnu::abi_tag("v0_1")]] Tensor {
  public:
   Tensor() = default;
   /// Numbers become 0-d tensors: f32 from floating point, i64 from integers.

@@ -1,7 +1,7 @@
 """Pages of the C++ interface, from the comments of the public headers."""
 import re
 
-NAME = re.compile(r"(?:class|struct|enum class|enum|concept|using)\s+(?:\[\[\w+\]\]\s*)?(\w+)")
+NAME = re.compile(r"(?:class|struct|enum class|enum|concept|using)\s+(?:\[\[.*?\]\]\s*)?(\w+)")
 CALL = re.compile(r"(\boperator\s*\S+?|\b(?!decltype\b)\w+)\s*\(")
 OPENED = re.compile(r"(?!\s*(?:class|struct|union|enum)\b)(.*\)[^(){}=]*?)\s*\{.*$")
 INITIALISED = re.compile(r"\s:\s\w+[({].*$")
