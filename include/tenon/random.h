@@ -36,6 +36,13 @@ inline Tensor normal(const Shape& shape = {}, const Operand& loc = 0.0, const Op
                      DType dtype = DType::f32, const Tensor& key = {}) {
   return random_normal(key_or_next(key), loc, scale, shape, dtype);
 }
+/// PyTorch's names: uniform in [0, 1), and normal numbers.
+inline Tensor rand(const Shape& shape = {}, DType dtype = DType::f32, const Tensor& key = {}) {
+  return uniform(shape, 0.0, 1.0, dtype, key);
+}
+inline Tensor randn(const Shape& shape = {}, DType dtype = DType::f32, const Tensor& key = {}) {
+  return normal(shape, 0.0, 1.0, dtype, key);
+}
 inline Tensor truncated_normal(const Operand& lower, const Operand& upper,
                                const Maybe<Shape>& shape = {}, DType dtype = DType::f32,
                                const Tensor& key = {}) {

@@ -32,6 +32,7 @@ void write_text(const fs::path& path, const std::string& text) {
 std::vector<GeneratedFile> all_files(const fs::path& root) {
   std::vector<GeneratedFile> files = {
       cpp_header(),     cpp_operators(),
+      cpp_aliases(),
       cpp_functions(),  python_stub(read_text(root / "python/tenon/_core.pyi")),
       cpp_optimizers(), python_optimizers(),
       cpp_losses(),     python_losses()};

@@ -60,6 +60,7 @@ GeneratedFile cpp_operators();
 /// Losses, which C++ and Python have in `nn`.
 GeneratedFile cpp_losses();
 GeneratedFile python_losses();
+GeneratedFile cpp_aliases();
 GeneratedFile cpp_functions();
 /// `written`: the file as it is, whose first part is by hand.
 GeneratedFile python_stub(std::string_view written);

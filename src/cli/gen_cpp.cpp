@@ -1,4 +1,4 @@
-// include/tenon/ops.h, operators.h, nn/losses.h, and src/ops/functions.cpp.
+// include/tenon/ops.h, operators.h, aliases.h, nn/losses.h, and src/ops/functions.cpp.
 #include <algorithm>
 #include <array>
 
@@ -58,7 +58,8 @@ std::string result_type(const OpDef& op) {
 bool makes_from_nothing(const OpDef& op) { return op.args.size() == 0; }
 bool needs_place(const OpDef& op) { return makes_from_nothing(op) || op.args[0].list; }
 
-std::string signature(const OpDef& op, bool with_defaults, bool with_place = true) {
+std::string signature(const OpDef& op, bool with_defaults, std::string_view name,
+                      bool with_place = true) {
   std::vector<Param> params = params_of(op);
   size_t first_default = params.size();
   while (first_default > 0 && !params[first_default - 1].required) --first_default;
@@ -76,7 +77,7 @@ std::string signature(const OpDef& op, bool with_defaults, bool with_place = tru
     text += format("{}std::source_location place", text.empty() ? "" : ", ");
     if (with_defaults) text += " = std::source_location::current()";
   }
-  return format("{} {}({})", result_type(op), cpp_name(op.name), text);
+  return format("{} {}({})", result_type(op), cpp_name(name), text);
 }
 
 /// Breaks an over-long line after commas.
@@ -144,11 +145,11 @@ std::string declaration(const OpDef& op) {
       text += format("{}{}", i ? ", " : "", cpp_name(op.results[i]));
     text += ";\n};\n";
   }
-  return text + wrapped(op.doc, "/// ", 100) + fitted(signature(op, true) + ";") + "\n";
+  return text + wrapped(op.doc, "/// ", 100) + fitted(signature(op, true, op.name) + ";") + "\n";
 }
 
 std::string definition(const OpDef& op) {
-  return "\n" + fitted(signature(op, false) + " {") + "\n" + body(op) + "}\n";
+  return "\n" + fitted(signature(op, false, op.name) + " {") + "\n" + body(op) + "}\n";
 }
 
 /// The operators C++ has; "//", "**" and "@" exist in Python only.
@@ -168,7 +169,9 @@ bool has_assignment(std::string_view symbol) {
 
 }  // namespace
 
-std::string cpp_signature(const OpDef& op) { return fitted(signature(op, true, false) + ";"); }
+std::string cpp_signature(const OpDef& op) {
+  return fitted(signature(op, true, op.name, false) + ";");
+}
 
 GeneratedFile cpp_header() {
   std::string text(kBanner);
@@ -221,6 +224,39 @@ GeneratedFile cpp_operators() {
         op->symbol, name);
   }
   return {"include/tenon/operators.h", text + "\n}  // namespace tn\n"};
+}
+
+namespace {
+
+/// The op under another name. Operands carry the place of the call on.
+std::string alias_of(const OpDef& op, std::string_view alias) {
+  std::vector<std::string> args;
+  for (const Param& p : params_of(op)) args.push_back(cpp_name(p.name));
+  if (makes_from_nothing(op)) args.push_back("device");
+  if (needs_place(op)) args.push_back("place");
+  std::string call = format("{}({})", cpp_name(op.name), join(args, ", "));
+  return format("{}\n  return {};\n}}\n",
+                fitted(format("inline {} {{", signature(op, true, alias))), call);
+}
+
+}  // namespace
+
+GeneratedFile cpp_aliases() {
+  std::string text(kBanner), linear;
+  text +=
+      "#pragma once\n"
+      "// Ops under the names they have in NumPy, PyTorch and MLX, and those of linear algebra in\n"
+      "// `tn::linalg`.\n"
+      "#include \"tenon/ops.h\"\n\n"
+      "namespace tn {\n\n";
+  for (const OpDef* op : surface_ops()) {
+    if (is_loss(*op)) continue;
+    for (std::string_view alias : op->aliases) text += alias_of(*op, alias);
+    if (op->module == "linalg") linear += format("using tn::{};\n", cpp_name(op->name));
+  }
+  return {"include/tenon/aliases.h",
+          format("{}\nnamespace linalg {{\n{}}}  // namespace linalg\n\n}}  // namespace tn\n",
+                 text, linear)};
 }
 
 /// What the generated bodies share.

@@ -1,32 +1,10 @@
 #pragma once
-// What memory the library holds, and how much it may hold.
-#include <cstddef>
+// What memory the library holds, for users (tenon/memory.h) and in messages.
 #include <string>
 
+#include "tenon/memory.h"
+
 namespace tn {
-
-/// Requested bytes of all live buffers. Foreign memory does not count.
-size_t active_memory();
-
-/// The highest active_memory() since the start or the last reset_peak_memory().
-size_t peak_memory();
-void reset_peak_memory();
-
-/// Bytes of freed blocks kept for reuse.
-size_t cache_memory();
-
-/// Gives the kept blocks back to the system, except the few small ones other threads hold for
-/// themselves.
-void clear_cache();
-
-/// Requests that would raise active_memory() above this fail. 0 restores the default: the memory of
-/// the machine, swap included. Returns the former limit.
-size_t set_memory_limit(size_t bytes);
-size_t memory_limit();
-
-/// Large freed blocks beyond this go back to the system, the least recently used first. The default
-/// is 256 MiB or a quarter of the machine's memory, whichever is more. Returns the former limit.
-size_t set_cache_limit(size_t bytes);
 
 /// "1.50 GiB".
 std::string bytes_text(size_t bytes);

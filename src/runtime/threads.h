@@ -3,15 +3,9 @@
 #include <cstdint>
 
 #include "base/function_ref.h"
+#include "tenon/threads.h"
 
 namespace tn {
-
-/// Threads that take part in a parallel_for, the caller included: TENON_NUM_THREADS, else the
-/// number of CPUs this process may use.
-int num_threads();
-
-/// Takes effect at the next parallel_for.
-void set_num_threads(int count);
 
 /// Which thread of a parallel_for this is, for memory of its own: the caller is 0.
 int thread_number();

@@ -6,6 +6,7 @@
 #include "ir/place.h"
 #include "tenon/control_flow.h"
 #include "tenon/nn/visit.h"
+#include "tenon/tree_functions.h"
 #include "tenon/vmap.h"
 #include "transforms/derivative.h"
 
@@ -76,6 +77,34 @@ void Finding::tensor(const Slot& slot) {
 
 void FindingSetting::setting(const Path& path, uint64_t) {
   if (number-- == 0) found = path.accessed();
+}
+
+void fail_leaves(std::string_view by, size_t wanted, size_t given) {
+  fail("{}: the tree has {} tensors, given {}", by, wanted, given);
+}
+
+namespace {
+
+struct Paths final : Visitor {
+  std::vector<std::string> all;
+  void tensor(const Slot& slot) override {
+    if (!slot.is_absent()) all.push_back(slot.path.accessed());
+  }
+};
+
+}  // namespace
+
+std::vector<std::string> paths_in(const std::function<void(Visitor&)>& tree) {
+  Paths paths;
+  tree(paths);
+  return std::move(paths.all);
+}
+
+void fill(std::string_view by, Tensors leaves, const std::function<void(Visitor&)>& tree) {
+  size_t places = paths_in(tree).size();
+  if (places != leaves.size()) fail_leaves(by, places, leaves.size());
+  Filling filling(leaves.data());
+  tree(filling);
 }
 
 }  // namespace tn::tree

@@ -1,0 +1,61 @@
+#pragma once
+// Functions of trees (tree.h): their tensors as a list, and trees made from others.
+//
+//     Params next = tn::tree::map([](auto& w, auto& g) { return w - 0.1 * g; }, params, gradients);
+//     int64_t count = tn::tree::reduce([](int64_t n, auto& w) { return n + w.size(); }, params, 0);
+#include <array>
+
+#include "tenon/tree.h"
+
+namespace tn::tree {
+
+[[noreturn]] void fail_leaves(std::string_view by, size_t wanted, size_t given);
+/// Moves `leaves` into the places of a tree, which has so many.
+void fill(std::string_view by, Tensors leaves, const std::function<void(Visitor&)>& tree);
+
+/// The tensors of a tree, from left to right.
+template <class T>
+Tensors leaves(const T& tree) {
+  Contents contents("tree::leaves");
+  visit(const_cast<T&>(tree), contents);  // which only looks
+  return std::move(contents.tensors);
+}
+
+/// `like` with other tensors in its places.
+template <class T>
+T unflatten(T like, Tensors leaves) {
+  fill("tree::unflatten", std::move(leaves), [&](Visitor& v) { visit(like, v); });
+  return like;
+}
+
+/// A tree of `f(tensor, ...)` for each tensor, with the matching tensors of further trees.
+template <class F, class T, class... U>
+T map(F&& f, T tree, const U&... rest) {
+  Tensors made = leaves(tree);
+  std::array<Tensors, sizeof...(U)> others{leaves(rest)...};
+  for (const Tensors& other : others)
+    if (other.size() != made.size()) fail_leaves("tree::map", made.size(), other.size());
+  for (size_t i = 0; i < made.size(); ++i)
+    made[i] = std::apply([&](const auto&... other) { return f(made[i], other[i]...); }, others);
+  return unflatten(std::move(tree), std::move(made));
+}
+
+/// The paths of the tensors, in order: "blocks[3].weight".
+std::vector<std::string> paths_in(const std::function<void(Visitor&)>& tree);
+
+/// `map` of a function that is also given the path of each tensor.
+template <class F, class T>
+T map_with_path(F&& f, T tree) {
+  std::vector<std::string> paths = paths_in([&](Visitor& v) { visit(tree, v); });
+  size_t i = 0;
+  return map([&](const Tensor& leaf) { return f(paths[i++], leaf); }, std::move(tree));
+}
+
+/// `f(f(f(initial, a), b), ...)` over the tensors.
+template <class F, class T, class R>
+R reduce(F&& f, const T& tree, R initial) {
+  for (const Tensor& leaf : leaves(tree)) initial = f(std::move(initial), leaf);
+  return initial;
+}
+
+}  // namespace tn::tree
