@@ -118,6 +118,13 @@ static std::shared_ptr<const Plan> plan_for_c(const Graph& graph, CompileOptions
   return compile(graph, options);
 }
 
+/// The graph of an executable as it is written, without effects.
+static Graph graph_for_source(const Program& program) {
+  Graph graph = program.graph();
+  graph.outputs.resize(program.signature().outputs.size());
+  return graph_for_source(graph);
+}
+
 source::CSource c_source(std::span<const NamedExecutable> functions) {
   std::vector<source::CFunction> made;
   for (const auto& [name, f] : functions) {
@@ -126,8 +133,10 @@ source::CSource c_source(std::span<const NamedExecutable> functions) {
     if (!signature.opt.empty())
       fail(Hint{"compile with fixed sizes"},
            "source: {}() has symbolic sizes, which C source does not support", signature.function);
-    std::shared_ptr<const Plan> plan = plan_for_c(program.graph(), program.options());
-    const std::vector<TypeRef>& types = program.graph().types;
+    bool has_effects = program.graph().outputs.size() > signature.outputs.size();
+    Graph graph = has_effects ? graph_for_source(program) : program.graph();
+    std::shared_ptr<const Plan> plan = plan_for_c(graph, program.options());
+    const std::vector<TypeRef>& types = graph.types;
     std::vector<std::string> names;
     for (const InputSignature& input : signature.inputs)
       if (input.type) names.push_back(input.name);
@@ -148,13 +157,6 @@ source::CSource c_source(std::span<const NamedExecutable> functions) {
 static bool is_same_constant(const Tensor& a, const Tensor& b) {
   return type_of(a) == type_of(b) &&
          (a.data() == b.data() || !std::memcmp(a.data(), b.data(), static_cast<size_t>(a.bytes())));
-}
-
-/// The graph of an executable as it is written, without effects.
-static Graph graph_for_source(const Program& program) {
-  Graph graph = program.graph();
-  graph.outputs.resize(program.signature().outputs.size());
-  return graph_for_source(graph);
 }
 
 PythonFiles python_files(std::span<const NamedExecutable> functions, std::string_view target,

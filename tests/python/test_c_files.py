@@ -215,6 +215,17 @@ def test_what_has_no_form_is_named():
         text_of(ahead(tn.linalg.cholesky, [tn.eye(3)]))
 
 
+@pytest.mark.parametrize("level", [0, 3])
+def test_prints_and_checks_are_left_out(level):
+    def f(x):
+        tn.print("x is {}", x)
+        tn.check(tn.all(x < 2), "too large")
+        return x * 2
+
+    made = ahead(f, [tn.ones(3)], optimization_level=level)
+    check([made(tn.ones(3))], c_backend.build(*text_of(made))([tn.ones(3)]), False, "")
+
+
 def test_without_a_compiler(monkeypatch):
     monkeypatch.setenv("CC", "no-such-compiler")
     with pytest.raises(ValueError, match="no C compiler: no-such-compiler not found; install"):

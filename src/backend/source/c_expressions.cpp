@@ -209,8 +209,9 @@ std::string IndexPrinter::atom(AtomId id) const {
     case AtomKind::symbol:
       break;
   }
-  fail("c source: kernel {} has the size {}, which is not a number", kernel_.name,
-       kernel_.polys.name_of(atom));
+  invariant(false, "c source: kernel {} has the size {}", kernel_.name,
+            kernel_.polys.name_of(atom));
+  return {};
 }
 
 std::string IndexPrinter::term(const Term& term) const {

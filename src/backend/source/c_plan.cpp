@@ -76,9 +76,7 @@ class PlanPrinter {
  public:
   PlanPrinter(FilePrinter& file, const Plan& plan, Types out, bool embeds)
       : file_(file), plan_(plan), out_(out), embeds_(embeds) {
-    if (plan.scalars > 0)
-      fail(Hint{"compile with the numbers as constants"},
-           "c source: the plan takes {} numbers at run time", plan.scalars);
+    invariant(plan.scalars == 0, "c source: the plan takes {} numbers at run time", plan.scalars);
     place_blocks();
     place_constants();
     scratch_at_ = arena_;
@@ -226,7 +224,7 @@ class PlanPrinter {
   void print_step(const Step& step) {
     const CallStep* call = step.call();
     const KernelStep* kernel = step.kernel();
-    if (!call && !kernel) unsupported(Hint{}, "c source: step {} has no form in C", step.name);
+    invariant(call || kernel, "c source: step {} has no form in C", step.name);
     std::span<const int32_t> buffers = step.buffers;
     size_t library = call ? call->in.size() + call->out.size() : 0;
     std::string ops = ops_text(step), places = places_text(step);
