@@ -116,7 +116,7 @@ Tensors emit_all(const OpDef& op, std::span<const Tensor> in, const void* attrs)
   size_t n = 0;
   bool is_made = true;  // from nothing but numbers
   for (const Tensor& t : in) {
-    if (!t) fail(Fault::type, "{}: operand {} is missing", op.name, n);
+    invariant(bool(t), "{}: operand {} is missing", op.name, n);
     is_made = is_made && is_scalar(*t.node());
     edges[n] = {t.node(), t.index()};
     types[n++] = type_of(t);
@@ -245,10 +245,11 @@ Tensors call(const OpDef& op, std::span<const Operand* const> in, const void* co
   tensors.reserve(in.size());
   for (size_t i = 0; i < in.size(); ++i) {
     tensors.push_back(to_tensor(*in[i]));
-    bool optional = static_cast<int>(i) < op.args.size() ? op.args[static_cast<int>(i)].optional
-                                                         : op.has_list();
-    if (!tensors.back() && !optional)
-      fail(Fault::type, "{}: operand {} is missing", op.name, op.args[static_cast<int>(i)].name);
+    int last = op.args.size() - 1, place = std::min(static_cast<int>(i), last);
+    const auto& arg = op.args[place];
+    if (!tensors.back() && (arg.list || !arg.optional))
+      fail(Fault::type, "{}: operand {} is missing", op.name,
+           arg.list ? format("{}[{}]", arg.name, static_cast<int>(i) - last) : arg.name);
   }
   AttrBuffer attrs;
   pack(*op.attrs, attrs.data, fields);
