@@ -4,9 +4,10 @@
     TENON_ERROR_SITES=sites.log ctest ...; python tools/check_errors.py sites.log
 
 The library appends a line to the file that TENON_ERROR_SITES names for every error it raises
-(src/base/error.h). This program scans the sources for the places that raise errors, and fails for
-those that are neither in the log nor in tools/unreached_errors.txt, which gives a reason for each.
-With --add it appends them to that file, as "no test yet".
+(src/base/error.h); tools/error_sites does so for `raise` in Python. This program scans the sources
+for the places that raise errors, and fails for those that are neither in the log nor in
+tools/unreached_errors.txt, which gives a reason for each. Statements that pass an error on are not
+such places. With --add it appends them to that file, as "no test yet".
 """
 import ast
 import pathlib
@@ -21,6 +22,10 @@ UNTESTED = "no test yet"
 RAISES = re.compile(r"\bvoid (\w+)\((?=(?:[^{;]|\{\})*(?:ErrorText<|__builtin_LINE))")
 STRING = r'"(?:[^"\\\n]|\\.)*"'
 SKIPPED = re.compile(rf'//[^\n]*|R"\((?:.|\n)*?\)"|{STRING}|\'(?:[^\'\\\n]|\\.)+\'')
+
+
+# Errors that are thrown without `fail`. They have a text, unless they pass another error on.
+THROWS = re.compile(r"(?<!\w)throw [\w:]+\(")
 
 
 def blank(match):
@@ -62,6 +67,21 @@ def cpp_sites():
             yield path, first, code.count("\n", 0, end) + 1, message
 
 
+def thrown_sites():
+    """The same of errors that are thrown without `fail`: the line before may log them."""
+    for path in cpp_files():
+        text = path.read_text()
+        code = SKIPPED.sub(blank, text)
+        for call in THROWS.finditer(code):
+            end = end_of_call(code, call.end() - 1)
+            arguments = text[call.end() : end - 1]
+            message = "".join(s[1:-1] for s in re.findall(STRING, arguments))
+            has_text = len(message) > 8 or "Fault::" in arguments
+            if has_text and "what()" not in arguments and path.parent.name != "base":
+                first = code.count("\n", 0, call.start())
+                yield path, first, code.count("\n", 0, end) + 1, message or arguments
+
+
 def python_message(call, lines):
     """The source of the text of an error; of a variable, the line that assigns it."""
     text = ast.unparse(call.args[1]) if len(call.args) > 1 else ast.unparse(call)
@@ -75,7 +95,10 @@ def python_sites():
     for path in sorted((ROOT / "python/tenon").rglob("*.py")):
         text = path.read_text()
         for node in ast.walk(ast.parse(text)):
-            if isinstance(node, ast.Call) and isinstance(node.func, (ast.Attribute, ast.Name)):
+            if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
+                if ast.unparse(node.exc.func) != "SystemExit":
+                    yield path, node.lineno, node.end_lineno, ast.unparse(node.exc)
+            elif isinstance(node, ast.Call) and isinstance(node.func, (ast.Attribute, ast.Name)):
                 name = getattr(node.func, "attr", None) or getattr(node.func, "id", "")
                 if name == "_fail":
                     message = python_message(node, text.splitlines())
@@ -122,7 +145,7 @@ def allowed_sites():
 
 def main():
     arguments = [arg for arg in sys.argv[1:] if arg != "--add"]
-    sites = [*cpp_sites(), *python_sites()]
+    sites = [*cpp_sites(), *thrown_sites(), *python_sites()]
     lines = reached_lines(arguments, {site[0] for site in sites})
     allowed, unreached = allowed_sites(), []
     for path, first, last, message in sites:

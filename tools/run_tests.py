@@ -49,7 +49,8 @@ def steps(asan):
     yield "levels", [python, "tools/check_levels.py", "build/release"], {}, "src"
     yield "generated files", [tenon, "gen", "--check"], {}, "src/cli"
     yield "site", [python, "tools/site/build.py"], {}, "docs"
-    logged = {"TENON_ERROR_SITES": str(SITES)}
+    hook = os.pathsep.join([str(ROOT / "tools/error_sites"), os.environ.get("PYTHONPATH", "")])
+    logged = {"TENON_ERROR_SITES": str(SITES), "PYTHONPATH": hook.rstrip(os.pathsep)}
     SITES.write_text("")
     yield "C++ tests", ["ctest", "--preset", "release"], logged, "tests/cpp"
     yield "Python tests", pytest, logged, "tests/python"
