@@ -108,7 +108,7 @@ def load(source: str) -> Callable[..., Any]:
     except (NameError, AttributeError, SyntaxError) as error:
         raise CannotFind(f"{source}: {error}") from None
     if isinstance(f, type):
-        raise CannotFind(f"{source}: a class, not what its calls make\n  hint: write '{source}()'")
+        raise CannotFind(f"{source}: a class, not an instance of it\n  hint: write '{source}()'")
     if not callable(f):
         raise CannotFind(f"{source}: not a function but {type(f).__name__}")
     function: Callable[..., Any] = f
@@ -153,7 +153,7 @@ def arranged(f: Callable[..., Any], given: dict[str, object],
                                  f"{'is' if len(names) == 1 else 'are'} {', '.join(names)}")
     for p in parameters:
         if p.name in names and p.default is p.empty and p.name not in given:
-            raise CannotFind(f"{source}: nothing is said about its parameter {p.name}\n  hint: "
+            raise CannotFind(f"{source}: no description of its parameter {p.name}\n  hint: "
                              f"--input {p.name}=f32[2,3], or --value {p.name}=3")
     args = []
     for p in parameters:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from . import _core
+from ._advice import nearest
 from .ahead import compile_ahead
 from .compiled_modules import function_of, plain
 from .flat_function import check_callable
@@ -199,7 +200,9 @@ def compile(
         return compile_given(chosen, _changed(options), model_options)
     if model_options:
         unknown = next(iter(model_options))
-        raise TypeError(f"compile() got an unexpected keyword argument {unknown!r}")
+        near = nearest(unknown, options)
+        hint = f"did you mean {near!r}?" if near else ""
+        _core._fail("type", f"compile: unknown keyword: {unknown}", hint)
     if fun is None:
         return functools.partial(compile, **options)
     check_callable("compile", fun)

@@ -113,7 +113,7 @@ class Executable(_core._Executable):
             infos = [from_core(info) for info in program.inputs]
             return cls(program, *surface.read(program.surface, names, infos, program.num_outputs))
         except UnicodeDecodeError:
-            _core._fail("value", f"load: {path!r} is damaged: a text in it is not UTF-8")
+            _core._fail("value", f"load: {name} is damaged: a text in it is not UTF-8")
 
     def __str__(self) -> str:
         return str(self._program)

@@ -157,8 +157,6 @@ def load_shards(path: Path, verify: bool | None = None) -> Tensors:
         shards: dict[str, list[str]] = {}
         for tensor, shard in weight_map.items():
             shards.setdefault(shard, []).append(tensor)
-    except OSError as error:
-        _core._fail("value", f"load: cannot open {name}: {error.strerror}")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         _core._fail("value", f"load: {name} is not a safetensors index: it has no weight_map")
     merged: Tensors = {}
@@ -393,7 +391,7 @@ def _read_zip(name: str, data: bytes | None, options: _Options) -> Tensors:
             with _Reading(name, called), archive.open(member) as elements:
                 tensors[called] = _read_array(name, elements, member.file_size, called)
                 if elements.read(1):
-                    raise ValueError("it goes on behind its elements")
+                    raise ValueError("there are bytes after its elements")
     return tensors
 
 

@@ -25,7 +25,7 @@ constinit const Compiler* compiler = nullptr;
 namespace {
 
 const Compiler& compiler_for(const Graph& graph) {
-  if (!compiler) fail("{}: the runtime has no compiler", graph.name);
+  invariant(compiler != nullptr, "{}: the runtime has no compiler", graph.name);
   return *compiler;
 }
 
@@ -261,8 +261,8 @@ Compilation CompiledGraph::plan_that_fits(Made& made, std::span<const Binding> s
 std::unique_ptr<KernelSet> CompiledGraph::made_for(std::span<const Binding> sizes,
                                                    CompileCounts& counts) const {
   if (!compiler)
-    fail(Hint{"compile for ranges that these sizes are in, or load with the whole library"},
-         "no kernels for {}: the runtime has no compiler", text_of(sizes));
+    fail(Hint{"compile for sizes of 1 or more, or load the file with the whole library"},
+         "run: the file has no kernels for {}, and the runtime has no compiler", text_of(sizes));
   LastingScope lasting;  // the set is kept
   CompileOptions options = options_;
   restore_constants(graph_, given_, options.constants);

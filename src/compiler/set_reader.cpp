@@ -249,11 +249,7 @@ std::vector<KernelSet> sets_from_bytes(std::string_view plan,
                                        std::span<const std::string_view> code,
                                        std::span<const Bound> constants,
                                        const CompileOptions& options, bool stranger) {
-  try {
-    return SetReader(plan, code, constants, stranger).read(options);
-  } catch (const InternalError& e) {  // LoopIR that means nothing
-    fail("damaged: {}", e.what());
-  }
+  return SetReader(plan, code, constants, stranger).read(options);
 }
 
 }  // namespace tn

@@ -105,7 +105,8 @@ const Node* find_unknown(const Walk& walk) {
 
 [[noreturn]] void fail_unknown(const Node& leaf, Loc loc) {
   if (leaf.slots()[0].data.load(std::memory_order_acquire))
-    fail("a computation failed after it had overwritten a donated input, {}",
+    fail(Hint{"compute it again; tensors that the program still references are never overwritten"},
+         "eval: an evaluation that failed or was interrupted has overwritten an input: {}",
          *leaf.slots()[0].type);
   fail_unknown_value(loc);
 }

@@ -112,7 +112,6 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
     file_.damaged_at(text.site, format("{}: {}", shown(entry_.name), what));
   }
   [[noreturn]] void unexpected(const char* what) const {
-    if (place_ == Place::outside) file_.damaged("its header is {}, not an object", what);
     if (place_ == Place::top) damaged("{}, not an object", what);
     damaged("{} for {}", what, shown(key_));
   }
@@ -198,7 +197,7 @@ HeaderReader header_of(const InputFile& file, uint64_t& data) {
   data = sizeof length + length;
   std::string text = file.copy(sizeof length, length);
   if (text[0] != '{')
-    fail("load: {} is not a safetensors file: its header is not JSON", file.name());
+    fail("load: {} is not a safetensors file: its header is not a JSON object", file.name());
   HeaderReader header(file);
   nlohmann::json::sax_parse(text, &header);
   return header;

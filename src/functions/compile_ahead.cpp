@@ -226,7 +226,8 @@ std::shared_ptr<const Program> program_of(const SizedFunction& f,
       trace([&](const Tensors& params) { return f(params, sizes); }, types, signature.opt);
   if (traced.results == 0) fail("{}(): returns no tensor, expected 1 or more", settings.name);
   if (traced.bound)
-    fail("{}(): uses a value of a function that is being traced around it", settings.name);
+    fail(Hint{"pass the value as an argument, or compile outside of the traced function"},
+         "{}(): uses a value of a function that is being traced around it", settings.name);
   for (const SizeGuard& g : traced.guards) add_demand(signature, g, asked_by(g, traced.graph));
   Graph graph =
       anywhere(settings.name, substitute(traced.graph, solve(traced.guards).replacements), here);

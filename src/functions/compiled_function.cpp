@@ -133,7 +133,7 @@ auto flat::CompiledFunction::State::entry(CompiledCall& call, std::vector<Bindin
 
 static RunDemands demands_of(const CompileSettings& settings) {
   if (!(settings.timeout >= 0))
-    fail("compile: timeout must be a number of seconds above 0, not {}", settings.timeout);
+    fail("compile: timeout must be 0 seconds or more, not {}", settings.timeout);
   check_runs_here(settings.plan);
   if (!std::ranges::count(kModes, settings.mode))
     fail("compile: mode is one of {}, not '{}'", join(kModes, ", "), settings.mode);

@@ -94,7 +94,8 @@ void prepare_attention(AttentionAttrs& a, Tensors& in) {
   if (in.size() > 3 && in[3]) {
     check_kind(kAttention, booleans | floats, in[3].dtype());
     Shape wanted = sizes.merged(sizes.queries, sizes.keys);
-    if (!decide_equal(broadcast(in[3].shape(), wanted, kAttention), wanted))
+    const Shape& mask = in[3].shape();
+    if (!can_broadcast(mask, wanted) || !decide_equal(broadcast(mask, wanted, kAttention), wanted))
       fail("{}: the mask does not broadcast to {}: {}", kAttention, wanted, *type_of(in[3]));
   }
   if (a.scale && *a.scale == 0)

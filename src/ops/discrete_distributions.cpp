@@ -61,7 +61,7 @@ Tensor categorical_body(const CategoricalAttrs& a, const Tensors& in) {
   }
   check_sizes(op, shape);
   int further = shape.rank() - own.rank();
-  if (further < 0 || !(broadcast(own, shape, op) == shape))
+  if (further < 0 || !can_broadcast(own, shape) || !(broadcast(own, shape, op) == shape))
     fail("{}: logits without their classes do not broadcast to shape {}: {}", op, shape, logits);
   DType type = to_inexact(logits.dtype);
   Shape noise = shape;
@@ -207,7 +207,8 @@ Tensor shuffled(Tensor key, Tensor x, int axis) {
 Tensor population(std::string_view op, const Tensor& x) {
   if (x.rank() > 0) return x;
   auto count = known_number(x);
-  if (!count || !is_integer(x.dtype())) fail("{}: needs a tensor or a number: {}", op, *type_of(x));
+  if (!count || !is_integer(x.dtype()))
+    fail("{}: x must be an integer or have an axis: {}", op, *type_of(x));
   if (count->integer < 0) fail("{}: the number of elements is negative: {}", op, count->integer);
   return tn::arange(count->integer);
 }

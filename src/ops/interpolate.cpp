@@ -119,7 +119,7 @@ Tensors interpolate_body(const InterpolateAttrs& a, const Tensors& in) {
                          : "[batch, channels, spatial axes ...]",
          t);
   if (a.scale_factor && !(*a.scale_factor > 0 && *a.scale_factor < 0x1p31))
-    fail("interpolate: scale_factor must be positive: {}", *a.scale_factor);
+    fail("interpolate: scale_factor must lie between 0 and 2**31: {}", *a.scale_factor);
   Tensors x = in;
   bool nearest = a.mode == Interpolation::nearest;
   if (!nearest) promote_all(x, "interpolate", floats, true);

@@ -29,6 +29,7 @@ constinit const OpDef iota = Op<IotaAttrs>{
     .prepare =
         [](IotaAttrs& a, Tensors&) {
           if (a.dtype == DType::b1) fail(Fault::type, "iota: coordinates are numbers: {}", a.dtype);
+          check_sizes("iota", a.shape);
           a.axis = normal_axis(a.axis, a.shape.rank(), "iota");
         },
     .infer = [](const IotaAttrs& a, Types) { return Type{a.dtype, a.shape}; },

@@ -44,7 +44,7 @@ void prepare_scatter(ScatterAttrs& a, Tensors& in) {
   Shape shape = indexed_shape("scatter", *type_of(in[0]), a.axes, a.batch_dims, points);
   in[1] = cast_to(in[1], in[0].dtype());
   if (!(in[1].shape() == shape)) {
-    if (in[1].rank() > shape.rank())
+    if (in[1].rank() > shape.rank() || !can_broadcast(in[1].shape(), shape))
       fail("scatter: updates of {} do not fit the indexed shape {}", *type_of(in[1]), shape);
     in[1] = tn::broadcast_to(in[1], shape);
   }
@@ -53,8 +53,8 @@ void prepare_scatter(ScatterAttrs& a, Tensors& in) {
 Type infer_scatter(const ScatterAttrs& a, Types in) {
   Shape points = index_shape("scatter", in.subspan(2));
   Shape shape = indexed_shape("scatter", *in[0], a.axes, a.batch_dims, points);
-  if (!decide_equal(in[1]->shape, shape) || in[1]->dtype != in[0]->dtype)
-    fail("scatter: updates of {} do not fit {}{}", *in[1], in[0]->dtype, shape);
+  invariant(decide_equal(in[1]->shape, shape) && in[1]->dtype == in[0]->dtype,
+            "scatter: updates of {} do not fit {}{}", *in[1], in[0]->dtype, shape);
   return *in[0];
 }
 
@@ -226,7 +226,7 @@ void prepare_slice_update(SliceAttrs& a, Tensors& in) {
   }
   Shape shape = sliced_shape(a, x);
   in[1] = cast_to(in[1], x.dtype);
-  if (in[1].rank() > shape.rank())
+  if (in[1].rank() > shape.rank() || !can_broadcast(in[1].shape(), shape))
     fail("slice_update: an update of {} does not fit the slice {}", *type_of(in[1]), shape);
   if (!(in[1].shape() == shape)) in[1] = tn::broadcast_to(in[1], shape);
   if (!reversed.empty()) in[1] = tn::flip(in[1], reversed);
@@ -234,8 +234,8 @@ void prepare_slice_update(SliceAttrs& a, Tensors& in) {
 
 Type infer_slice_update(const SliceAttrs& a, Types in) {
   Shape shape = sliced_shape(a, *in[0]);
-  if (!decide_equal(in[1]->shape, shape) || in[1]->dtype != in[0]->dtype)
-    fail("slice_update: an update of {} does not fit {}{}", *in[1], in[0]->dtype, shape);
+  invariant(decide_equal(in[1]->shape, shape) && in[1]->dtype == in[0]->dtype,
+            "slice_update: an update of {} does not fit {}{}", *in[1], in[0]->dtype, shape);
   return *in[0];
 }
 

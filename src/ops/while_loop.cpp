@@ -13,10 +13,11 @@ TypeList infer_while(const WhileAttrs& a, Types in) {
   for (GraphRef graph : {a.go_on, a.body}) check_inputs("while_loop", *graph, in);
   std::vector<Type> carry = output_types(*a.body), pred = output_types(*a.go_on);
   if (pred.size() != 1 || pred[0].dtype != DType::b1 || pred[0].rank() != 0)
-    fail(Fault::type, "while_loop: the condition must be one bool");
+    fail(Fault::type, "while_loop: the condition must return one bool");
   for (size_t i = 0; i < carry.size(); ++i)
     if (i >= in.size() || !same_type(carry[i], *a.body->types[i]))
-      fail(Fault::type, "while_loop: result {} of the body is {}, not what it takes", i, carry[i]);
+      fail(Fault::type, "while_loop: the body returns {} as carry {}, and takes another type",
+           carry[i], i);
   return carry;
 }
 

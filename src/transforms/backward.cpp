@@ -88,7 +88,8 @@ Tensor grad(const Tensor& x) {
 void set_grad(const Tensor& x, const Tensor& gradient) {
   if (!x) fail_null_tensor();
   if (gradient && x.node()->outs > 1)
-    fail(Hint{"require_grad(x) first"}, "grad: the tensor is one of several results of an op");
+    fail(Hint{"call requires_grad_() on it first; in C++ require_grad(x)"},
+         "grad: the tensor is one of several results of an op, and cannot hold a gradient");
   if ((gradient || grad(x)) && is_older_than_trace(*x.node()))
     fail_outside(x, "a gradient is set of a tensor");
   exchange_gradient(*x.node(), gradient

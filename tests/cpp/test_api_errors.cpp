@@ -2,6 +2,8 @@
 #include <doctest/doctest.h>
 
 #include "errors.h"
+#include "tenon/compile.h"
+#include "tenon/executable.h"
 #include "tenon/flat.h"
 #include "tenon/model_blocks.h"
 #include "tenon/ops.h"
@@ -27,12 +29,23 @@ TEST_CASE("errors of control flow") {
               [&] { flat::cond(yes, first, twice, {x}); });
   check_error("while_loop: the condition returns 2 results",
               [&] { flat::while_loop(twice, first, {yes}); });
+  auto no_carry = [](const Tensors&, const Tensors&) { return flat::ScanResult{}; };
+  check_error("scan: the body returns a carry of 0 tensors, it was given 1",
+              [&] { flat::scan(no_carry, {x}, {x}); });
 }
 
 TEST_CASE("errors of transforms") {
   Tensor x = ones({2});
   check_error("vmap: 2 in_axes for 1 arguments", [&] { flat::vmap(first, {0, 0})({x}); });
   check_error("vmap: 2 out_axes for 1 results", [&] { flat::vmap(first, {0}, {0, 0})({x}); });
+  check_error("grad: no argument 1 of 1", [&] { flat::grad(first, {1})({x}); });
+  check_error("vjp: 2 cotangents for 1 results", [&] { flat::vjp(first, {x}, {x, x}); });
+  check_error("jvp: 2 tangents for 1 arguments", [&] { flat::jvp(first, {x}, {x, x}); });
+  check_error("checkpoint: segments must be 1 or more: 0", [&] { flat::checkpoint(first, 0); });
+  flat::CustomRules mapped;
+  mapped.vmap = [](auto&&...) { return std::pair<Tensors, std::vector<bool>>(); };
+  check_error("custom_function: vmap returns 0 results and 0 flags for 1 results",
+              [&] { flat::vmap(flat::custom_function(first, mapped))({x}); });
   auto sum_of = [](const Function& f) {
     return [f](const Tensors& in) { return Tensors{sum(f(in)[0])}; };
   };
@@ -44,6 +57,39 @@ TEST_CASE("errors of transforms") {
   check_error("vjp returns 0 cotangents for 1 arguments", [&] { with_vjp({}); });
   check_error("vjp returns f32[3] as the cotangent of argument 0, which is f32[2]",
               [&] { with_vjp({ones({3})}); });
+}
+
+TEST_CASE("errors of null operands and sizes") {
+  Tensor x = ones({2}), null;
+  auto error_of = [](auto call) {
+    std::string text = error_in(call);
+    return text.substr(0, text.find('\n'));
+  };
+  CHECK(error_of([&] { add(null, x); }) == "a null tensor was used: it holds no value");
+  CHECK(error_of([&] { concat({x, null}, 0); }) == "concat: operand arrays[1] is missing");
+  CHECK(error_of([&] { conv2d(null, x); }) == "conv2d: operand x is missing");
+  CHECK(error_of([] { tril_indices(-1); }) == "tril_indices: a size is negative: -1");
+  CHECK(error_of([] { eye(-1); }) == "eye: a size is negative: -1");
+  CHECK(error_of([&] { argreduce(x, 0, "middle"); }) ==
+        "argreduce: mode must be one of max, min: 'middle'");
+}
+
+TEST_CASE("errors of compiled functions") {
+  Tensor x = ones({2});
+  auto run = [&](const CompileSettings& settings) {
+    compile([](const Tensor& a) { return exp(a); }, settings)(x);
+  };
+  check_error("compile: timeout must be 0 seconds or more, not -1", [&] { run({.timeout = -1}); });
+  check_error("compile: memory_planning is one of greedy, best_fit, optimal, none, not 'tight'",
+              [&] { run({.plan = {.memory_planning = "tight"}}); });
+  check_error("compile: optimize_for is one of latency, throughput, not 'size'",
+              [&] { run({.plan = {.optimize_for = "size"}}); });
+  InputInfo size = size_input({1, 2, 4}, "n");
+  check_error("compile_ahead: inputs that are sizes need compile_ahead_sized",
+              [&] { flat::compile_ahead(first, {size}); });
+  size.shape.emplace_back(3);
+  check_error("compile: the size `n` has 2 ranges, not 1",
+              [&] { flat::compile_ahead_sized([&](auto&&...) { return Tensors{x}; }, {size}); });
 }
 
 TEST_CASE("errors of ops and models") {

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "c_library.h"
 #include "compiler/compile_graph.h"
+#include "errors.h"
 #include "every_operation.h"
 #include "fuzz_check.h"
 #include "loop/builder.h"
@@ -144,6 +145,26 @@ TEST_CASE("C source: sizes must be numbers") {
   store y[p0] = v0
 })");
   CHECK_THROWS_WITH_AS(source::kernel_c(kernel, "f"), doctest::Contains("has the size B"), Error);
+}
+
+TEST_CASE("C source: scans that one loop cannot compute") {
+  auto error_of = [](std::string_view axes, std::string_view lines) {
+    Kernel kernel = parse_kernel(
+        format("kernel f(x: f32[32]) -> (y: f32[8]) {{\n  axes {}\n{}}}", axes, lines));
+    return error_in([&] { source::kernel_c(kernel, "f"); });
+  };
+  CHECK(error_of("s0:8 scan",
+                 "  v0 = load x[s0] : f32\n"
+                 "  v1 = scan add v0 over s0 : f32\n"
+                 "  v2 = scan add v0 over s0 reverse : f32\n"
+                 "  v3 = add v1, v2 : f32\n"
+                 "  store y[s0] = v3\n") == "c source: kernel f: scans in both directions");
+  CHECK(error_of("s0:8 scan, r1:4 red",
+                 "  v0 = load x[8*r1 + s0] : f32\n"
+                 "  v1 = scan add v0 over s0 : f32\n"
+                 "  v2 = reduce add v1 over r1 : f32\n"
+                 "  store y[s0] = v2\n") ==
+        "c source: kernel f: a scan inside a reduction of its results");
 }
 
 TEST_CASE("C source: whole plans, products among their steps") {

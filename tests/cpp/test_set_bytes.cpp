@@ -333,6 +333,18 @@ TEST_CASE("sets: damaged bytes are an error") {
   }
 }
 
+TEST_CASE("sets: a set without the kernels of its graph") {
+  Graph graph = traced([](const Tensors& in) { return Tensors{exp(in[0])}; }, {{8}});
+  CompileOptions options{.effort = Effort::e2};
+  CompiledGraph compiled(graph, options);
+  compiled.plan();
+  std::vector<KernelSet> sets = Saved(compiled.sets(), {}).load(options);
+  sets[0].kernels.clear();
+  CompiledGraph broken(graph, options, std::move(sets));
+  CHECK(error_in([&] { broken.plan(); }) ==
+        "damaged: a set of kernels lacks one that its graph needs");
+}
+
 TEST_CASE("graph text: ranges of symbols are kept") {
   Dim s = Dim::symbol("s0", 1, 16), t = Dim::symbol("s1");
   Graph graph =

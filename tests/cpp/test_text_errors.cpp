@@ -4,7 +4,10 @@
 #include "errors.h"
 #include "ir/dim.h"
 #include "ir/graph.h"
+#include "loop/interpreter.h"
 #include "loop/kernel.h"
+#include "run_graph.h"
+#include "tenon/ops.h"
 
 using namespace tn;
 
@@ -98,6 +101,54 @@ TEST_CASE("operands of primitives that have graphs, axes or parts") {
               "cond: operand 0 is f32[3] but the graph takes f32[2]");
 }
 
+TEST_CASE("types of primitives in the text of graphs") {
+  constexpr std::string_view kSame = "func @f(%x: f32[2]) {\n    return %x\n  }";
+  constexpr std::string_view kSum =
+      "func @f(%x: f32[2]) {\n    %0 = sum %x {axis=[0]}\n    return %0\n  }";
+  constexpr std::string_view kTrue =
+      "func @f(%x: f32[2]) {\n    %0 = constant {value=true} : bool[]\n    return %0\n  }";
+  constexpr std::string_view kConv =
+      "stride=[1], padding=[0,0], input_dilation=[1], kernel_dilation=[1]";
+  constexpr std::string_view kSides =
+      "lhs_contract=[0], rhs_contract=[0], lhs_batch=[], rhs_batch=[]";
+  struct BadOp {
+    std::string_view types;
+    std::string op, error;
+  };
+  for (const auto& [types, op, error] : {
+           BadOp{"%x: f32[2], %y: i32[2]", "concat %x, %y {axis=0}",
+                 "concat: operands have different element types: f32[2] and i32[2]"},
+           {"%x: f32[1,1,4], %y: f64[1,1,2]", format("conv %x, %y {{{}}}", kConv),
+            "conv: operands have different element types: f32[1,1,4] and f64[1,1,2]"},
+           {"%x: f32[1,1,4], %y: f32[1,1,3]",
+            format("conv_weights %x, %y {{{}, kernel=[3,3]}}", kConv),
+            "conv_weights: a kernel of 2 axes for f32[1,1,4] and f32[1,1,3]"},
+           {"%x: f32[1,1,4], %y: f32[1,1,3]",
+            format("conv_weights %x, %y {{{}, kernel=[3]}}", kConv),
+            "conv_weights: a convolution of f32[1,1,4] with f32[1,1,3] gives f32[1,1,2], not "
+            "f32[1,1,3]"},
+           {"%x: f32[2], %y: f64[2]", format("dot %x, %y {{{}}}", kSides),
+            "dot: operands have different element types: f32[2] and f64[2]"},
+           {"%x: f32[5], %y: f64[2]", "searchsorted %x, %y",
+            "searchsorted: x1 needs one axis and the element type of x2: f32[5] and f64[2]"},
+           {"%p: f32[], %x: f32[2]", format("cond %p, %x {{then={}, otherwise={}}}", kSame, kSame),
+            "cond: the predicate must be one bool, not f32[]"},
+           {"%p: bool[]", format("cond %p {{then={}, otherwise={}}}", kSame, kSame),
+            "cond: 0 operands for a graph of 1 inputs"},
+           {"%x: f32[2]", format("while_loop %x {{go_on={}, body={}}}", kSame, kSame),
+            "while_loop: the condition must return one bool"},
+           {"%x: f32[2]", format("while_loop %x {{go_on={}, body={}}}", kTrue, kSum),
+            "while_loop: the body returns f32[] as carry 0, and takes another type"},
+           {"%x: f32[2]", format("scan %x {{body={}, carries=1, xs=1}}", kSame),
+            "scan: 1 operands for a carry of 1 and 1 xs"},
+           {"%x: f32[2]", format("scan %x {{body={}, carries=0, xs=1, length=4}}", kSame),
+            "scan: f32[2] has no first axis of 4 slices"},
+           {"%x: f32[2]", format("scan %x {{body={}, carries=1, xs=0, length=4}}", kSum),
+            "scan: carry 0 is f32[2] but the body returns f32[]"},
+       })
+    check_graph(format("func @main({}) {{\n  %0 = {}\n  return %0\n}}\n", types, op), error);
+}
+
 TEST_CASE("errors in the text of sizes") {
   for (auto [text, error] : {
            BadText{"min(B", "size: expected `,` at column 6 of `min(B`"},
@@ -121,6 +172,32 @@ TEST_CASE("errors of sizes") {
   CHECK(error_in([&] { mod(b, 0); }) == "size: division of B by 0");
   CHECK(contains(error_in([] { intern(DType::f32, Shape{2, -1}); }),
                  "negative dimensions are not allowed here"));
+}
+
+TEST_CASE("sizes that are too large") {
+  Dim n = Dim::symbol("N"), m = Dim::symbol("M");
+  Binding values[] = {{n, int64_t{1} << 40}, {m, int64_t{1} << 40}};
+  CHECK(error_in([&] { evaluate(n * m, values); }) == "size: M*N does not fit in 64 bits");
+  Dim sum = Dim(int64_t{1} << 22) * n + Dim(int64_t{1} << 22) * m;
+  CHECK(contains(error_in([&] { evaluate(sum, values); }), "does not fit in 64 bits"));
+  CHECK(contains(
+      error_in([&] { traced([](auto& in) { return Tensors{slice(in[0], {0}, {5})}; }, {{n}}); }),
+      "slice: whether N lies before 5 depends on the sizes"));
+  std::string many = "p0";
+  for (int i = 2; i < 3000; ++i) many += format(" + p0//{}", i);
+  std::string kernel = format(
+      "kernel k(x: f32[1]) -> (y: f32[1]) {{\n  axes p0:1000000 par\n  v0 = load x[{}] : f32\n}}\n",
+      many);
+  CHECK(contains(error_in([&] { loop::parse_kernel(kernel); }),
+                 "size: a sum of 2049 terms, the maximum is 2048"));
+}
+
+TEST_CASE("a kernel with more points than can be counted") {
+  loop::Kernel kernel = loop::parse_kernel(
+      "kernel k(x: f32[1]) -> (y: f32[1]) {\n"
+      "  axes p0:1099511627776 par, p1:1099511627776 par\n"
+      "  v0 = load x[0] : f32\n  store y[0] = v0\n}\n");
+  CHECK(error_in([&] { loop::prepare(kernel); }) == "kernel k: its axes have too many points");
 }
 
 TEST_CASE("errors in the text of kernels") {

@@ -8,6 +8,7 @@
 
 #include "errors.h"
 #include "files.h"
+#include "storage/input_file.h"
 #include "storage/tnx_format.h"
 
 using namespace tn;
@@ -245,6 +246,10 @@ TEST_CASE("tnx: large weights have a checksum for each block, and every flipped 
     flipped[at] ^= 0x10;
     CHECK(contains(error_in([&] { opened(flipped)->verify(); }), "the checksum of section"));
   }
+  Forgery fewer(bytes);
+  fewer.stored(Kind::sums, right.substr(0, 2 * sizeof(Checksum)));
+  fewer.section(Kind::sums).raw_length = 2 * sizeof(Checksum);
+  CHECK(contains(error_in([&] { opened(fewer.bytes())->verify(); }), "bytes of checksums for"));
 }
 
 TEST_CASE("tnx: lengths and places that make no sense") {
@@ -272,6 +277,37 @@ TEST_CASE("tnx: lengths and places that make no sense") {
   }
   CHECK(
       contains(error_after([](Forgery& f) { f.section(Kind::code).place += 64; }), "section code"));
+  CHECK(contains(error_after([](Forgery& f) { f.section(Kind::weights).place += 64; }),
+                 "not a multiple of 4096"));
+}
+
+TEST_CASE("tnx: tables that do not fit what is there") {
+  auto error_with_table = [](int64_t longer, const auto& change) {
+    return error_after([&](Forgery& f) {
+      change(f.entries);
+      f.header.table_length += static_cast<uint64_t>(longer);
+      f.header.file_length += static_cast<uint64_t>(longer);
+    });
+  };
+  CHECK(contains(error_with_table(4, [](auto& entries) { entries.back().name += "more"; }),
+                 "its table ends too early"));
+  CHECK(contains(error_with_table(-static_cast<int64_t>(sizeof(Entry)),
+                                  [](auto& entries) {
+                                    std::erase_if(entries, [](const Entry& entry) {
+                                      return entry.kind == Kind::weights;
+                                    });
+                                  }),
+                 "belong to no section"));
+}
+
+TEST_CASE("input file: one that another process truncates while it is read") {
+  Folder folder;
+  std::string path = folder.path + "/f";
+  spill(path, std::string(100, 'x'));
+  InputFile file = InputFile::open(path);
+  fs::resize_file(path, 10);
+  CHECK(contains(error_in([&] { file.copy(0, 100); }),
+                 "/f is damaged: it was cut off while it was read"));
 }
 
 TEST_CASE("tnx: sections that overlap, are there twice, or have odd names") {

@@ -6,6 +6,7 @@ TENON_FUZZ=100000 tries that many of each kind.
 import io
 import os
 import random
+import zipfile
 
 import numpy as np
 import pytest
@@ -62,6 +63,20 @@ def damaged(data, source):
             data[at] ^= 1 << source.randrange(8)
         data = data or bytearray(b"\0")
     return bytes(data)
+
+
+def test_bytes_after_the_elements():
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("x.npy", written(tn.save, X) + b"more")
+    file.seek(0)
+    with pytest.raises(ValueError, match="cannot read .*'x': there are bytes after its elements"):
+        tn.load(file)
+
+
+def test_a_header_that_is_too_long():
+    with pytest.raises(ValueError, match="header has 1000.* bytes, the maximum is 100000000"):
+        tn.save_safetensors(io.BytesIO(), {"x": X}, {"key": "x" * 100_000_001})
 
 
 @pytest.mark.filterwarnings("error")

@@ -123,7 +123,7 @@ def test_a_graph_takes_ranges_from_the_command_line(folder):
     ("model.py:scaled", ["x=f32[9:8:16]"], "not 0 <= min <= opt <= max: 9:8:16"),
     ("model.py:scaled", ["f32[2]"], "an input needs a name and a type"),
     ("model.py:scaled", ["y=f32[2]"], "it has no parameter y: there are x, factor"),
-    ("model.py:scaled", [], "nothing is said about its parameter x"),
+    ("model.py:scaled", [], "no description of its parameter x"),
     ("model.py:scaled", ["x=f32[2]", "x=f32[3]"], "--input x: it is given twice"),
     ("model.py:scale", ["x=f32[2]"], "name 'scale' is not defined"),
     ("model.py:not_a_function", ["x=f32[2]"], "not a function but int"),

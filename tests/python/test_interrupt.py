@@ -236,6 +236,27 @@ assert x.sum().item() == 1000
 """)
 
 
+def test_an_input_that_was_overwritten_is_lost(tmp_path):
+    """Compiled regions reuse the memory of tensors that only they reference."""
+    (tmp_path / "hot.yaml").write_text("hot: {compile: true}\n")
+    run(f"""
+tn.signal.load({str(tmp_path / "hot.yaml")!r})
+x = tn.array(np.full(1000, 2.0, np.float32)) * 1.5
+tn.eval(x)
+with tn.signal.context("hot"):
+    y = tn.sort(x + 1)
+    z = tn.sort(y * 2) * endless(y[0])
+    del x, y
+interrupted(tn.eval, z)
+try:
+    tn.eval(z)
+    raise AssertionError("evaluated")
+except tn.Error as error:
+    assert "failed or was interrupted has overwritten an input: f32[1000]" in str(error)
+    assert "hint: compute it again" in str(error)
+""")
+
+
 def test_reading_an_element_type_does_not_swallow_it():
     class Interrupted:
         @property

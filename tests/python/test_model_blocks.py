@@ -422,7 +422,7 @@ WRONG = {
     "block: expected a module or a function of tensors, given Linear": lambda: M.block(nn.Linear),
     "takes any number of tensors; name them": lambda: M.block(lambda *x: x[0]),
     "block: the arguments of max are not known; name them": lambda: M.block(max),
-    "output_dims: the integer does not fit 64 bits": lambda: M.Linear(2**70),
+    "output_dims does not fit 64 bits": lambda: M.Linear(2**70),
     "concat: count is at most 10000, not 1099511627776": lambda: M.Concat(2**40),
     "LayerNorm: normalized_shape has no sizes": lambda: M.LayerNorm([]),
     "a shape is a list of sizes, not 3": lambda: M.IOKey("x", shape=3),

@@ -227,6 +227,13 @@ def test_wrong_calls_say_what_is_wrong(library, tmp_path):
         bad = rt.tensor(x)
         setattr(bad, field, value)
         assert text in refused([bad, good[1]])
+    bad = rt.tensor(x)
+    bad.shape[0] = -1
+    assert "x: shape[0] is -1" in refused([bad, good[1]])
+    assert library.tenon_rt_run(f.f, None, 2, (rt.Tensor * 1)(), 1) != 0
+    assert library.tenon_rt_error() == b"run: inputs is null"
+    assert not library.tenon_rt_load(None, 0)
+    assert library.tenon_rt_error() == b"load: the path is null"
     assert library.tenon_rt_set_threads(0) != 0
     assert library.tenon_rt_run(None, None, 0, None, 0) != 0
     assert library.tenon_rt_inputs(None) == 0 and not library.tenon_rt_input_at(f.f, 2)
@@ -273,6 +280,22 @@ def test_sizes_are_inputs(library, tmp_path):
     assert size.is_size and (size.sizes[0].min, size.sizes[0].opt, size.sizes[0].max) == (1, 4, 9)
     x = numbers(3)
     assert_same(loaded(x, np.int64(3)), [x + np.arange(3, dtype=np.float32)])
+    with pytest.raises(rt.Failure, match="^count: it is a size: a tensor of rank 0 and type i64$"):
+        loaded(x, np.int32(3))
+
+
+def test_sizes_that_no_kernel_serves(library, tmp_path):
+    """Tensors that are empty at some sizes have kernels of their own."""
+    n, m = (tn.NamedDimension(name, 0, 4, 8) for name in "nm")
+    made = tn.compile(lambda x: tn.softmax(x) + 1, args=[tn.InputInfo((n, m), tn.float32)])
+    made.save(tmp_path / "empty.tnx")
+    loaded = rt.Executable(library, tmp_path / "empty.tnx")
+    assert loaded(numbers(4, 3))[0].shape == (4, 3)
+    with pytest.raises(rt.Failure) as caught:
+        loaded(numbers(0, 5))
+    first, hint = str(caught.value).split("\n")
+    assert first == "run: the file has no kernels for n=0, m=5, and the runtime has no compiler"
+    assert hint == "  hint: compile for sizes of 1 or more, or load the file with the whole library"
 
 
 def test_calls_from_several_threads(library, tmp_path):

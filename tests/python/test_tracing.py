@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -444,6 +445,43 @@ def test_processes_that_cannot_be_watched(tmp_path, watched):
     os.waitpid(pid, 0)
     done = call("tenon.top", **variables)
     assert done.returncode == 2 and "no process to watch" in done.stderr
+
+
+def answering(listener, answer):
+    """Takes a request and answers it; an empty answer closes the connection."""
+    caller, _ = listener.accept()
+    with caller:
+        caller.recv(4096)
+        caller.sendall(answer)
+
+
+def test_a_process_that_gives_no_answer(sockets):
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(sockets / "7.sock"))
+        listener.listen()
+        with pytest.raises(door.DoorError, match="^process 7 does not answer$"):
+            door.Door(7).ask({"do": "top"}, seconds=0.01)
+        listener.accept()[0].close()
+        thread = threading.Thread(target=answering, args=(listener, b""))
+        thread.start()
+        with pytest.raises(door.DoorError, match="^process 7 ended, or does not know what"):
+            door.Door(7).ask({"do": "nothing"})
+        thread.join()
+
+
+def test_commands_without_a_process(sockets, capsys):
+    from tenon.scripts import trace
+
+    assert top_script.main([]) == 2
+    assert capsys.readouterr().err.startswith("tenon.top: no process to watch: start a program")
+    assert trace.main(["-s", "1"]) == 2
+    assert capsys.readouterr().err.startswith("tenon.trace: no process to record: give a script")
+
+
+def test_a_folder_for_doors_that_cannot_be_made(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "none"))
+    with pytest.raises(door.DoorError, match="No such file or directory"):
+        door.folder()
 
 
 def test_the_name_of_an_op_stays_its_own():

@@ -217,7 +217,9 @@ void Arguments::keyword(PyObject* name, PyObject* value) {
     }
     if (found < 0 && is_harmless(spec, text, value)) return;
     if (found < 0 && text == "requires_grad" && creates(spec)) {
-      requires_grad = PyObject_IsTrue(value) == 1;
+      int wanted = PyObject_IsTrue(value);
+      if (wanted < 0) throw nb::python_error();
+      requires_grad = wanted;
       return;
     }
     if (found < 0) unknown_keyword(spec, text);
@@ -381,7 +383,8 @@ GivenArguments read_given(const CallSpec& spec, nb::tuple attributes, nb::dict k
   for (auto [name, value] : keywords) arguments.keyword(name.ptr(), value.ptr());
   if (arguments.torch)
     fail(Fault::type, Hint{"give axis and keepdims in place of dim and keepdim"},
-         "{}: PyTorch means another op by these arguments", user_name(*spec.op));
+         "{}: PyTorch's keywords select an op with other results, which is not a block",
+         user_name(*spec.op));
   arguments.spread();
   GivenArguments read{AttrBuffer(*spec.op->attrs), {}};
   char* attrs = read.attrs.data;
@@ -392,7 +395,8 @@ GivenArguments read_given(const CallSpec& spec, nb::tuple attributes, nb::dict k
     if (param.role == CallParam::Role::field)
       set_field(spec, arguments, i, attrs);
     else if (param.role == CallParam::Role::list && value)
-      fail(Fault::type, "{}: {} are connected, not given", user_name(*spec.op), param.text);
+      fail(Fault::type, Hint{"connect them when the block is added to a model"},
+           "{}: {} are inputs of the block, not options", user_name(*spec.op), param.text);
     else
       add_operand(spec, operands, value, param.text);
   }

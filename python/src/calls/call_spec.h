@@ -60,6 +60,7 @@ GivenArguments read_given(const CallSpec& spec, nb::tuple attributes, nb::dict k
 /// How the op is called.
 const CallSpec& spec_of(const OpDef& op);
 
-int64_t read_int(PyObject* object, std::string_view what);
+/// Errors begin with `op`, if there is one, and name `what`.
+int64_t read_int(PyObject* object, std::string_view what, std::string_view op = {});
 
 }  // namespace tn::python

@@ -13,7 +13,7 @@ bool is_integer_like(PyObject* o) { return PyIndex_Check(o) && !PyBool_Check(o);
 /// Integers of a sequence, nested ones in order; an integer alone is a list of one.
 void each_integer(const FieldSlot& f, PyObject* value, auto&& use, int depth = 0) {
   if (is_integer_like(value)) {
-    use(read_size(value, f.name));
+    use(read_size(value, f.name, f.op));
     return;
   }
   if (PyUnicode_Check(value) || !PySequence_Check(value)) f.refuse("an integer or several", value);
@@ -81,16 +81,17 @@ Scalar read_scalar(const FieldSlot& f, PyObject* value) {
 
 }  // namespace
 
-int64_t read_int(PyObject* object, std::string_view what) {
+int64_t read_int(PyObject* object, std::string_view what, std::string_view op) {
+  std::string_view colon = op.empty() ? "" : ": ";
   nb::object number = nb::steal(PyNumber_Index(object));
   if (!number.is_valid()) {
     if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw nb::python_error();
     PyErr_Clear();
-    fail(Fault::type, "{}: not an integer: {}", what, nb::repr(object).c_str());
+    fail(Fault::type, "{}{}{} must be an integer: {}", op, colon, what, nb::repr(object).c_str());
   }
   int overflow = 0;
   int64_t value = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
-  if (overflow) throw_python(out_of_range, "{}: the integer does not fit 64 bits", what);
+  if (overflow) throw_python(out_of_range, "{}{}{} does not fit 64 bits", op, colon, what);
   return value;
 }
 
@@ -115,13 +116,13 @@ void FieldSlot::write(char* attrs, PyObject* value, std::vector<nb::object>& kee
   visit_field(Field{.name = name, .kind = kind, .at = attrs + at},
               Overloads{
                   [&](bool& to) { to = read_boolean(*this, value); },
-                  [&](int64_t& to) { to = read_int(whole(), name); },
+                  [&](int64_t& to) { to = read_int(whole(), name, op); },
                   [&](double& to) { to = read_real(*this, value); },
                   [&](Axis& to) { to = read_axes<Axes>(*this, whole())[0]; },
                   [&](Axes& to) { to = read_axes<Axes>(*this, value); },
                   [&](Perm& to) { to = read_axes<Perm>(*this, value); },
                   [&](Dim& to) {
-                    Offset n = read_size(whole(), name);
+                    Offset n = read_size(whole(), name, op);
                     if (!decide_at_least(n, 0)) fail("{}: {} is negative: {}", op, name, n);
                     to = n.size();
                   },

@@ -101,7 +101,7 @@ struct CFunction {
     BufferRef room = arenas->take(std::max<size_t>(arena, 64));
     int code = run(inputs.data(), outputs.data(), room.data());
     arenas->give(std::move(room));
-    if (code) fail("{}: the compiled function returned {}", name, code);
+    invariant(code == 0, "{}: the compiled function returned {}", name, code);
     return results;
   }
 };

@@ -300,8 +300,8 @@ int clear_traces(PyObject* self) {
 void set_class(nb::handle object, nb::handle cls) {
   auto* now = reinterpret_cast<PyTypeObject*>(cls.ptr());
   PyTypeObject* before = Py_TYPE(object.ptr());
-  if (now->tp_basicsize != before->tp_basicsize || now->tp_itemsize != before->tp_itemsize)
-    throw nb::type_error("the classes differ in layout");
+  invariant(now->tp_basicsize == before->tp_basicsize && now->tp_itemsize == before->tp_itemsize,
+            "the classes {} and {} differ in layout", before->tp_name, now->tp_name);
   if (PyType_HasFeature(now, Py_TPFLAGS_HEAPTYPE)) Py_INCREF(now);
   Py_SET_TYPE(object.ptr(), now);
   if (PyType_HasFeature(before, Py_TPFLAGS_HEAPTYPE)) Py_DECREF(before);

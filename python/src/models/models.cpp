@@ -296,7 +296,7 @@ void bind_models(nb::module_& m) {
     for (const Pass& pass : pipeline(1)) names.emplace(pass.name, pass.asked_for);
     return names;
   });
-  m.def("_make_block", make_block);
+  m.def("_make_block", make_block, users_call);
   m.def("_refuse_transforms", refuse_transforms, users_call);
   m.def("_end_derivatives", end_derivatives, users_call);
 

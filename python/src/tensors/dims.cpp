@@ -201,9 +201,9 @@ nb::object without_dim(PyObject* object) {
   return wrapped(make_scalar(Scalar(size), DType::i64, true));
 }
 
-Offset read_size(PyObject* object, std::string_view what) {
+Offset read_size(PyObject* object, std::string_view what, std::string_view op) {
   Offset size;
-  return read_symbolic(object, size) ? size : Offset(read_int(object, what));
+  return read_symbolic(object, size) ? size : Offset(read_int(object, what, op));
 }
 
 void bind_dims(nb::module_& m) {

@@ -14,6 +14,6 @@ bool read_symbolic(PyObject* object, Offset& out);
 /// A Dim as a number that is known when the function runs; other objects as they are.
 nb::object without_dim(PyObject* object);
 /// A size or an integer. Throws, in the name of `what`, when it is neither.
-Offset read_size(PyObject* object, std::string_view what);
+Offset read_size(PyObject* object, std::string_view what, std::string_view op = {});
 
 }  // namespace tn::python

@@ -306,7 +306,7 @@ void bind_dtypes(nb::module_& m) {
   bind_dtype_class(m);
   bind_devices(m);
   m.def(
-      "result_type", [](nb::args args) { return dtype_object(result_type(args)); },
+      "result_type", [](nb::args args) { return dtype_object(result_type(args)); }, users_call,
       "The element type of a computation on these tensors, numbers and types.");
   m.def(
       "dtype",

@@ -113,7 +113,8 @@ Tensor updated(const Tensor& x, PyObject* key, PyObject* value, Update how) {
   DeviceScope there(x.device());  // also of lists
   OperandHolder operand;
   if (!read_operand(value, operand))
-    fail(Fault::type, "index_update: not a tensor or a number: {}", Py_TYPE(value)->tp_name);
+    fail(Fault::type, "index: the assigned value is not a tensor or a number: {}",
+         Py_TYPE(value)->tp_name);
   std::vector<Index> indices = read_indices(key);
   Widening w(indices);
   if (!w.any) return index_update(x, indices, operand.operand, how);
@@ -135,7 +136,8 @@ PyObject* get_item(PyObject* self, PyObject* key) noexcept {
 
 int set_item(PyObject* self, PyObject* key, PyObject* value) noexcept {
   return for_user(-1, [&] {
-    if (!value) fail(Fault::type, "del: elements of a tensor cannot be deleted");
+    if (!value)
+      fail(Fault::type, Hint{"x = tn.delete(x, indices)"}, "del: tensors have a fixed size");
     // The handle is bound to the new value; tensors made from the old one keep it. A variable stays
     // one.
     Tensor x = self_tensor(self);

@@ -109,14 +109,15 @@ nb::object item(nb::handle self, nb::args index) {
 }
 
 /// NumPy has no bfloat16 and float8: they are exported as float32, which holds all their values.
-nb::object to_array(nb::handle self, nb::handle dtype, nb::handle copy) {
+nb::object to_array(nb::handle self, nb::handle dtype, nb::handle wanted) {
   UserCall call;
+  Copy copy = read_copy(wanted, Copy::if_needed);
   nb::module_ numpy = nb::module_::import_("numpy");
   bool exported = buffer_format(self_of(self).dtype()) != nullptr;
-  if (!self_of(self).device().is_host()) check_may_copy(read_copy(copy, Copy::if_needed));
+  if (!self_of(self).device().is_host()) check_may_copy(copy);
   nb::object source = nb::borrow(self);
   if (!exported) {
-    if (!copy.is_none() && !PyObject_IsTrue(copy.ptr()))
+    if (copy == Copy::never)
       fail("__array__: {} cannot be exported without a copy", name_of(self_of(self).dtype()));
     source = self.attr("astype")(dtype_object(DType::f32));
   }
@@ -125,12 +126,12 @@ nb::object to_array(nb::handle self, nb::handle dtype, nb::handle copy) {
   if (!dtype.is_none()) {
     nb::object same = array.attr("dtype").attr("__eq__")(numpy.attr("dtype")(dtype));
     bool converts = !nb::cast<bool>(same);
-    if (converts && !copy.is_none() && !PyObject_IsTrue(copy.ptr()))
+    if (converts && copy == Copy::never)
       fail("__array__: {} cannot become {} without a copy", name_of(self_of(self).dtype()),
            nb::repr(dtype).c_str());
     if (converts) return array.attr("astype")(dtype);
   }
-  return !copy.is_none() && PyObject_IsTrue(copy.ptr()) ? array.attr("copy")() : array;
+  return copy == Copy::always ? array.attr("copy")() : array;
 }
 
 nb::object complex_of(nb::handle self) {
@@ -162,7 +163,7 @@ nb::object format_element(nb::handle self, nb::handle form) {
   bool plain = nb::len(form) == 0;
   if (plain) return nb::str(text(self).c_str());
   if (self_of(self).rank() != 0)
-    fail(Fault::type, "format: a format needs a tensor of rank 0: {}",
+    fail(Fault::type, "format: {} needs a tensor of rank 0: {}", nb::repr(form).c_str(),
          to_text(*type_of(self_of(self))));
   return nb::steal(PyObject_Format(item(self, {}).ptr(), form.ptr()));
 }

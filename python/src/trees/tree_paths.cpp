@@ -266,7 +266,7 @@ void bind_trees(nb::module_& m) {
   m.def("_tree_flatten", flatten_tree, users_call, nb::arg("tree").none());
   m.def("_tree_unflatten", unflatten_tree, users_call);
   m.def("_tree_map", map_tree, users_call, nb::arg("f"), nb::arg("tree").none(), nb::arg("rest"));
-  m.def("_tree_register", register_tree);
+  m.def("_tree_register", register_tree, users_call);
   m.def("_tree_register_dict", register_dict);
 }
 

@@ -286,8 +286,9 @@ struct TreeBuilder {
         return type.unflatten(n.data, tree);
       }
       case TreeKind::stateful:
-        fail(Fault::type, Hint{"make it before the function is called"},
-             "tree: a {} cannot be made from what it holds in state", class_name(type));
+        fail(Fault::type, Hint{"create it before the function is called"},
+             "compile: a new {} in the outputs cannot be created again by later calls",
+             class_name(type));
     }
     return {};
   }

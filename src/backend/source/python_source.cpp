@@ -63,8 +63,7 @@ std::vector<std::string> source_targets() { return {"numpy", "torch", "jax"}; }
 std::string python_source(std::span<const Function> functions, std::string_view target,
                           const Constants& constants) {
   std::vector<std::string> known = source_targets();
-  if (std::find(known.begin(), known.end(), target) == known.end())
-    fail("python source: no such target: '{}'; there are {}", target, join(known, ", "));
+  invariant(std::ranges::count(known, target) == 1, "python source: no target '{}'", target);
   std::string body;
   bool wide = false;
   for (const Function& f : functions) {

@@ -102,7 +102,7 @@ MadeKernel make(const std::string& key, const KernelRequest& request, const Code
 Schedule schedule_for_text(const KernelRequest& request, const CodeTarget& target) {
   std::string why;
   std::optional<Schedule> s = make_schedule(request, target, &why);
-  if (!s) fail("kernel {}: the interpreter runs it: {}", request.kernel->name, why);
+  invariant(s.has_value(), "kernel {}: the interpreter runs it: {}", request.kernel->name, why);
   return std::move(*s);
 }
 

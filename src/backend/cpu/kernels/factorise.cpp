@@ -32,7 +32,8 @@ void with_type(Element type, F f) {
 }
 
 Int as_int(int64_t n) {
-  if (n > std::numeric_limits<Int>::max()) fail("linalg: a side of {} elements is too long", n);
+  constexpr Int kMost = std::numeric_limits<Int>::max();
+  if (n > kMost) fail("linalg: a matrix has at most {} rows and columns: {}", kMost, n);
   return static_cast<Int>(n);
 }
 

@@ -38,7 +38,8 @@ void run_check(const LibraryCall& call) {
   if (std::all_of(flags, flags + call.in_types[0]->elements, [](bool b) { return b; })) return;
   std::string text = "check: " + with_values(a.text, call, 1, a.anchored);
   if (!a.place.empty()) text += format("\n  at {}", a.place);
-  throw UserError(Fault::value, text);
+  log_error_site(ErrorSite::here());
+  throw UserError(Fault::value, text);  // at the place of the check, not of the call
 }
 
 void run_after(const LibraryCall& call) {
