@@ -9,6 +9,7 @@
 #include "tenon/data.h"
 #include "tenon/debug.h"
 #include "tenon/dim.h"
+#include "tenon/distributed.h"
 #include "tenon/dtype.h"
 #include "tenon/dtype_info.h"
 #include "tenon/einsum.h"
