@@ -13,6 +13,7 @@
 #include "tenon/dtype.h"
 #include "tenon/dtype_info.h"
 #include "tenon/einsum.h"
+#include "tenon/elements.h"
 #include "tenon/error.h"
 #include "tenon/executable.h"
 #include "tenon/files.h"

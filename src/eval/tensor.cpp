@@ -12,6 +12,7 @@
 #include "ir/interned.h"
 #include "ir/walk.h"
 #include "runtime/device.h"
+#include "tenon/elements.h"
 
 namespace tn {
 
@@ -32,6 +33,11 @@ const void* Tensor::data() const {
   const Slot& slot = slot_of(*this);
   const Buffer& buffer = *slot.data.load(std::memory_order_acquire);
   return static_cast<const char*>(host_address(buffer)) + slot.offset;
+}
+
+void check_rank(const Tensor& x, int rank) {
+  if (!x) fail_null_tensor();
+  if (x.rank() != rank) fail("elements: {} axes are wanted of {}", rank, *type_of(x));
 }
 
 const void* Tensor::checked_data(DType wanted) const {

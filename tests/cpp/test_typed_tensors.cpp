@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "errors.h"
+#include "tenon/elements.h"
 #include "tenon/tenon.h"
 
 using namespace tn;
@@ -98,6 +99,16 @@ TEST_CASE("typed: values of the host") {
   CHECK(int(x[1]) == 2);
   CHECK(allclose(x, x + 1e-7).item<bool>());
   CHECK(contains(error_in([&] { x.span<double>(); }), "elements are float32"));
+}
+
+TEST_CASE("typed: elements by their indices") {
+  Elements<float, 2> m(counted({2, 3}));
+  CHECK(m(1, 2) == 5);
+  CHECK(m.extent(1) == 3);
+  CHECK(std::vector<float>(m.begin(), m.end()) == Floats{0, 1, 2, 3, 4, 5});
+  CHECK(Elements<float, 0>(Tensor(2.5f))() == 2.5f);
+  CHECK(contains(error_in([] { Elements<float, 1>(ones({2, 3})); }),
+                 "elements: 1 axes are wanted of f32[2,3]"));
 }
 
 TEST_CASE("typed: errors of indices name the place") {
