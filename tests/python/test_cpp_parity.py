@@ -98,3 +98,14 @@ def test_names_without_a_form_in_cpp_are_listed():
 
 def text(names):
     return " ".join(sorted(names))
+
+
+@pytest.mark.parametrize("compiler", ["g++", "clang++-19"])
+def test_the_example_compiles_without_a_warning(compiler):
+    if not shutil.which(compiler):
+        pytest.skip(f"needs {compiler}")
+    options = "-std=c++20 -Wall -Wextra -Wpedantic -Werror -fsyntax-only".split()
+    source = ROOT / "examples" / "cpp" / "typed.cpp"
+    command = [compiler, *options, f"-I{ROOT}/include", str(source)]
+    run = subprocess.run(command, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
