@@ -62,7 +62,7 @@ struct Block : nn::Module<Block> {
   nn::Linear up{kDims, 4 * kDims}, down{4 * kDims, kDims};
 
   tn::Tensor forward(tn::Tensor x) const {
-    x = x + attention(attention_norm(x), nullptr, /*causal=*/true);
+    x = x + attention(attention_norm(x), {.causal = true});
     return x + down(tn::gelu(up(norm(x))));
   }
   static void fields(auto& m, auto&& f) {

@@ -49,7 +49,7 @@ int main(int argc, char** argv) {
 
   // For training, the loss is one more block, and what is differentiated.
   model::Model with_loss = network;
-  with_loss |= model::CrossEntropy()(
+  with_loss |= model::CrossEntropyLoss({.axis = -1})(
       {{"input", "scores"}, {"target", "sector"}, {"output", model::IOKey("loss")}});
   model::PhysicalModel training =
       model::compile(with_loss, {.shapes = {{"points", "n 2"}}, .types = {{"sector", tn::int64}}});

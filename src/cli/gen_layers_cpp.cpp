@@ -86,20 +86,37 @@ std::string cpp_shape(const TensorDef& tensor) {
 }
 
 /// "MultiHeadAttentionStepResult"
-std::string result_struct(const LayerDef& def, const FunctionDef& f) {
+std::string struct_of(const LayerDef& def, const FunctionDef& f, std::string_view what) {
   std::string called = &f == &def.forward() ? "" : std::string(f.name);
   if (!called.empty()) called[0] = static_cast<char>(toupper(called[0]));
-  return format("{}{}Result", def.name, called);
+  return format("{}{}{}", def.name, called, what);
+}
+
+/// Whether what a call may leave out is a struct: `attention(x, {.causal = true})`.
+bool has_call_struct(const FunctionDef& f) {
+  auto optional = std::ranges::count_if(f.inputs, &nn::InputDef::optional);
+  for (const Param& p : field_params(*f.options)) optional += !p.required;
+  return static_cast<size_t>(optional) > kMostOptional;
+}
+
+std::string call_fields(const LayerDef& def, const FunctionDef& f) {
+  if (!has_call_struct(f)) return "";
+  std::string text = format("struct {} {{\n", struct_of(def, f, "Call"));
+  for (const nn::InputDef& in : f.inputs)
+    if (in.optional) text += format("  Tensor{} {} = {{}};\n", in.count > 1 ? "s" : "", in.name);
+  for (const Param& p : field_params(*f.options))
+    text += format("  {} {} = {};\n", value_type(p), p.name, p.cpp_default);
+  return text + "};\n";
 }
 
 std::string result_type(const LayerDef& def, const FunctionDef& f) {
-  if (f.results.size() > 1) return result_struct(def, f);
+  if (f.results.size() > 1) return struct_of(def, f, "Result");
   return f.results.size() == 1 && f.results[0].count > 1 ? "Tensors" : "Tensor";
 }
 
 std::string result_fields(const LayerDef& def, const FunctionDef& f) {
   if (f.results.size() < 2) return "";
-  std::string text = format("struct {} {{\n", result_struct(def, f));
+  std::string text = format("struct {} {{\n", struct_of(def, f, "Result"));
   for (const nn::ResultDef& r : f.results)
     text += format("  Tensor{} {};\n", r.count > 1 ? "s" : "", r.name);
   return text + "};\n";
@@ -110,7 +127,7 @@ std::string call_signature(const LayerDef& def, const FunctionDef& f, std::strin
   std::vector<std::string> texts;
   auto add_inputs = [&](bool last) {
     for (const nn::InputDef& in : f.inputs) {
-      if (in.last != last) continue;
+      if (in.last != last || (in.optional && has_call_struct(f))) continue;
       std::string_view type = in.count > 1 ? "Tensors" : "Operand";
       std::string_view usual = in.count > 1 ? " = {}" : " = nullptr";
       texts.push_back(format("const {}& {}{}", type, in.name,
@@ -118,9 +135,13 @@ std::string call_signature(const LayerDef& def, const FunctionDef& f, std::strin
     }
   };
   add_inputs(false);
-  for (const Param& p : field_params(*f.options))
-    texts.push_back(format("{} {}{}", value_type(p), p.name,
-                           with_defaults && !p.required ? format(" = {}", p.cpp_default) : ""));
+  if (has_call_struct(f))
+    texts.push_back(
+        format("const {}& call{}", struct_of(def, f, "Call"), with_defaults ? " = {}" : ""));
+  else
+    for (const Param& p : field_params(*f.options))
+      texts.push_back(format("{} {}{}", value_type(p), p.name,
+                             with_defaults && !p.required ? format(" = {}", p.cpp_default) : ""));
   add_inputs(true);
   std::string_view name = &f == &def.forward() ? "operator()" : f.name;
   return format("{} {}{}({})", result_type(def, f), scope, name, join(texts, ", "));
@@ -145,7 +166,7 @@ std::string field_lines(const LayerDef& def) {
 std::string cpp_class(const LayerDef& def) {
   LayerArguments args = arguments_of(def, false);
   std::string text = "\n" + settings_struct(def, args);
-  for (const FunctionDef& f : def.functions) text += result_fields(def, f);
+  for (const FunctionDef& f : def.functions) text += call_fields(def, f) + result_fields(def, f);
   text += wrapped(def.doc, "/// ", 100);
   text += format("class {0} : public Module<{0}> {{\n public:\n", def.name);
   for (const Param& p : field_params(*def.attrs))
@@ -260,7 +281,8 @@ std::string cpp_call(const LayerDef& def, int number, bool constant) {
   for (const TensorDef& t : def.tensors)
     tensors.push_back(constant ? format("const_cast<Tensor*>(&{})", t.name)
                                : format("&{}", t.name));
-  for (const Param& p : field_params(*f.options)) options.push_back(format("&{}", p.name));
+  std::string_view from = has_call_struct(f) ? "call." : "";
+  for (const Param& p : field_params(*f.options)) options.push_back(format("&{}{}", from, p.name));
   std::string text = format("\n{}{} {{\n", call_signature(def, f, format("{}::", def.name)),
                             constant ? " const" : "");
   text +=
@@ -270,12 +292,14 @@ std::string cpp_call(const LayerDef& def, int number, bool constant) {
   text += format("  return {}(*this, {}[&]() -> {} {{\n    Tensors in;\n",
                  placed ? "computed" : "called", placed ? format("{}, ", f.inputs[0].name) : "",
                  result_type(def, f));
-  for (int i = 0; i < f.inputs.size(); ++i)
+  for (int i = 0; i < f.inputs.size(); ++i) {
+    std::string name = format("{}{}", f.inputs[i].optional ? from : "", f.inputs[i].name);
     text +=
         f.inputs[i].count == 1
-            ? format("    in.push_back(given({}));\n", f.inputs[i].name)
+            ? format("    in.push_back(given({}));\n", name)
             : format("    give(in, layers::{0}, layers::{0}.functions[{1}].inputs[{2}], {3});\n",
-                     def.name, number, i, f.inputs[i].name);
+                     def.name, number, i, name);
+  }
   std::string call = format("{{.function = {}, .fields = {}, .tensors = tensors, .in = in,\n",
                             number, fields.empty() ? "nullptr" : "fields");
   call += format("        .training = training, .is_constant = {}", constant);

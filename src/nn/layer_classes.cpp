@@ -1576,16 +1576,16 @@ MultiHeadAttention::MultiHeadAttention(int64_t dims, int64_t num_heads, const Mu
   if (out_proj.bias) out_proj.bias = zeros(out_proj.bias.shape());
 }
 
-Tensor MultiHeadAttention::operator()(const Operand& queries, const Operand& keys, const Operand& values, const Operand& mask, bool causal) const {
+Tensor MultiHeadAttention::operator()(const Operand& queries, const MultiHeadAttentionCall& call) const {
   const void* fields[] = {&dims, &num_heads, nullptr, &key_dims, &value_dims, &batch_first};
   Tensor* tensors[] = {const_cast<Tensor*>(&in_proj_weight), const_cast<Tensor*>(&q_proj_weight), const_cast<Tensor*>(&k_proj_weight), const_cast<Tensor*>(&v_proj_weight), const_cast<Tensor*>(&in_proj_bias)};
-  const void* options[] = {&causal};
+  const void* options[] = {&call.causal};
   return computed(*this, queries, [&]() -> Tensor {
     Tensors in;
     in.push_back(given(queries));
-    in.push_back(given(keys));
-    in.push_back(given(values));
-    in.push_back(given(mask));
+    in.push_back(given(call.keys));
+    in.push_back(given(call.values));
+    in.push_back(given(call.mask));
     Tensors out = run_layer(layers::MultiHeadAttention, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
         .training = training, .is_constant = true, .options = options,
         .call_child = [&]([[maybe_unused]] int child, const Tensor& x) { return out_proj(x); }});

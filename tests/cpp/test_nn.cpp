@@ -201,10 +201,10 @@ TEST_CASE("layers of images and sequences") {
   CHECK(nn::Conv1d(3, 8, 5, {.stride = 2})(ones({2, 3, 20})).shape() == Shape{2, 8, 8});
   nn::MultiHeadAttention attention(16, 4);
   Tensor x = random::normal({2, 5, 16});
-  Tensor itself = attention(x), same = attention(x, x, x);
+  Tensor itself = attention(x), same = attention(x, {.keys = x, .values = x});
   CHECK(itself.shape() == Shape{2, 5, 16});
   CHECK(max(abs(itself - same)).item<float>() < 1e-5);
-  CHECK(attention(ones({2, 1, 16}), x, x).shape() == Shape{2, 1, 16});
+  CHECK(attention(ones({2, 1, 16}), {.keys = x}).shape() == Shape{2, 1, 16});
   CHECK(nn::RMSNorm(16)(x).shape() == x.shape());
 }
 

@@ -27,7 +27,7 @@ struct Net : nn::Module<Net> {
 
   Tensor forward(const Tensor& x) {
     Tensor h = reshape(max_pool(relu(norm(conv(x))), 2), {x.shape()[0], 4, 16});
-    return head(mean(h + attention(before(h), nullptr, true), 1));
+    return head(mean(h + attention(before(h), {.causal = true}), 1));
   }
   static void fields(auto& m, auto&& f) {
     f("conv", m.conv), f("norm", m.norm), f("before", m.before);

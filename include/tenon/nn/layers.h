@@ -1561,6 +1561,12 @@ struct MultiHeadAttentionSettings {
   Maybe<int64_t> value_dims = {};
   bool batch_first = true;
 };
+struct MultiHeadAttentionCall {
+  Tensor keys = {};
+  Tensor values = {};
+  Tensor mask = {};
+  bool causal = false;
+};
 struct MultiHeadAttentionStepResult {
   Tensor output;
   Tensors cache;
@@ -1590,7 +1596,7 @@ class MultiHeadAttention : public Module<MultiHeadAttention> {
   Tensor in_proj_bias;  // [3*dims], or null
   Linear out_proj;
   MultiHeadAttention(int64_t dims, int64_t num_heads, const MultiHeadAttentionSettings& settings = {});
-  Tensor operator()(const Operand& queries, const Operand& keys = nullptr, const Operand& values = nullptr, const Operand& mask = nullptr, bool causal = false) const;
+  Tensor operator()(const Operand& queries, const MultiHeadAttentionCall& call = {}) const;
   /// Causal self-attention of the next positions, and what the ones after them need.
   ///
   /// `cache` is what the call for the positions before returned.
