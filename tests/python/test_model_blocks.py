@@ -424,6 +424,8 @@ WRONG = {
     "block: the arguments of max are not known; name them": lambda: M.block(max),
     "output_dims does not fit 64 bits": lambda: M.Linear(2**70),
     "concat: count is at most 10000, not 1099511627776": lambda: M.Concat(2**40),
+    "concat: count must be an integer, not 'x'": lambda: M.Concat("x"),
+    "concat: count does not fit 64 bits: 1180591620717411303424": lambda: M.Concat(2**70),
     "LayerNorm: normalized_shape has no sizes": lambda: M.LayerNorm([]),
     "a shape is a list of sizes, not 3": lambda: M.IOKey("x", shape=3),
     "a size is a number, a name, None or ..., not 3.5": lambda: M.IOKey("x", shape=[3.5]),

@@ -199,6 +199,8 @@ def test_circular_and_zero_padding():
         (lambda: nn.PixelShuffle(2)(tn.ones((1, 3, 2, 2))), "3 channels are not a multiple of 4"),
         (lambda: nn.PixelUnshuffle(2)(tn.ones((1, 3, 3, 2))), "3 and 2 are not multiples of 2"),
         (lambda: nn.LSTMCell(2, 3)(tn.ones((1, 2)), tn.ones((1, 3))), "a state is 2 tensors"),
+        (lambda: nn.GRUCell(2, 3)(tn.ones((1, 2)), tn.ones(3)), r"a state \[1,3\], given f32\[3\]"),
+        (lambda: nn.LSTMCell(2, 3)(tn.ones((1, 2)), tn.ones(3)), "a state is 2 tensors, given a T"),
         (lambda: nn.GRUCell(2, 3)(tn.ones((1, 4))), r"expected \[..., 2\], given f32\[1,4\]"),
         (lambda: nn.RNN(2, 3, nonlinearity="relo"), "nonlinearity must be a function"),
         (lambda: nn.RNN(2, 3, batch_first=False)(tn.ones((4, 1, 3))), "expected .length, ..., 2."),
