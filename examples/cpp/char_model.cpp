@@ -12,7 +12,6 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
-#include <numbers>
 #include <set>
 #include <string>
 #include <vector>
@@ -93,11 +92,10 @@ struct CharGPT : nn::Module<CharGPT> {
 
 /// A linear warm-up in a tenth of the steps, then a cosine.
 optim::Schedule warm_up_and_decay(double peak, int steps) {
-  return [=](const tn::Tensor& step) {
-    double warm_up = 1 + steps / 10;
-    tn::Tensor done = tn::clip((step - warm_up) / (steps - warm_up), 0, 1);
-    return peak * tn::minimum((step + 1) / warm_up, 0.5 + 0.5 * tn::cos(std::numbers::pi * done));
-  };
+  int warm_up = 1 + steps / 10;
+  return optim::join_schedules({optim::linear_schedule(peak / warm_up, peak, warm_up),
+                                optim::cosine_decay(peak, std::max(1, steps - warm_up))},
+                               {warm_up});
 }
 
 CharGPT train(const Text& text, int steps) {

@@ -93,14 +93,13 @@ void run(int argc, char** argv) {
                        nn::Flatten(),
                        nn::Dropout(0.3),
                        nn::Linear(64 * 4 * 4, 10)};
-  optim::AdamW optimizer(3e-3);
-  auto loss_and_grad = nn::value_and_grad(model, [&](const tn::Tensor& x, const tn::Tensor& y) {
-    return tn::cross_entropy(model(x), y);
-  });
+  optim::AdamW optimizer{model.parameters(), {.learning_rate = 3e-3}};
   auto step = tn::compile(  // one plan: forward, backward, new parameters in place of the old
       [&](const tn::Tensor& x, const tn::Tensor& y) {
-        auto [loss, gradients] = loss_and_grad(x, y);
-        optimizer.update(model, gradients);
+        tn::Tensor loss = nn::cross_entropy(model(x), y);
+        loss.backward();
+        optimizer.step();
+        optimizer.zero_grad();
         return loss;
       },
       std::tie(model, optimizer));
