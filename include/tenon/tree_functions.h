@@ -17,14 +17,14 @@ void fill(std::string_view by, Tensors leaves, const std::function<void(Visitor&
 template <class T>
 Tensors leaves(const T& tree) {
   Contents contents("tree::leaves");
-  visit(const_cast<T&>(tree), contents);  // which only looks
+  tree::visit(const_cast<T&>(tree), contents);  // which only looks
   return std::move(contents.tensors);
 }
 
 /// `like` with other tensors in its places.
 template <class T>
 T unflatten(T like, Tensors leaves) {
-  fill("tree::unflatten", std::move(leaves), [&](Visitor& v) { visit(like, v); });
+  fill("tree::unflatten", std::move(leaves), [&](Visitor& v) { tree::visit(like, v); });
   return like;
 }
 
@@ -46,7 +46,7 @@ std::vector<std::string> paths_in(const std::function<void(Visitor&)>& tree);
 /// `map` of a function that is also given the path of each tensor.
 template <class F, class T>
 T map_with_path(F&& f, T tree) {
-  std::vector<std::string> paths = paths_in([&](Visitor& v) { visit(tree, v); });
+  std::vector<std::string> paths = paths_in([&](Visitor& v) { tree::visit(tree, v); });
   size_t i = 0;
   return map([&](const Tensor& leaf) { return f(paths[i++], leaf); }, std::move(tree));
 }
