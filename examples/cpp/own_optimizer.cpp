@@ -40,8 +40,8 @@ class AdaBelief : public optim::Optimizer {
     tn::Tensor &m = moments["m"], &s = moments["s"];
     m = beta1 * m + (1 - beta1) * gradient;
     s = beta2 * s + (1 - beta2) * tn::square(gradient - m) + eps;
-    tn::Tensor mean = m / (1 - tn::pow(beta1, step()));
-    tn::Tensor belief = s / (1 - tn::pow(beta2, step()));
+    tn::Tensor mean = m / (1 - tn::pow(beta1, steps()));
+    tn::Tensor belief = s / (1 - tn::pow(beta2, steps()));
     return parameter - learning_rate() * mean / (tn::sqrt(belief) + eps);
   }
 };
