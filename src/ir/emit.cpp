@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "ir/interned.h"
+#include "ir/known_call.h"
 #include "ir/named_calls.h"
 #include "ir/number.h"
 #include "ir/precision.h"
@@ -259,30 +260,46 @@ Tensors call(const OpDef& op, std::span<const Operand* const> in, const void* co
 namespace {
 
 /// What an elementwise call on these operand types records, when nothing has to be converted.
-struct Direct {
+struct alignas(64) Direct {
   const OpDef* op = nullptr;
   const void *a = nullptr, *b = nullptr;  // a type, or the kind of a scalar
   TypeHold out = {};
   DType scalar = DType::f32;  // what scalars become
   TypeHold types[2] = {};     // of operands
+
+  bool is(const OpDef& of, const void* x, const void* y) const {
+    return op == &of && a == x && b == y;
+  }
 };
 
 constexpr char kScalarKeys[5] = {};  // their addresses stand for "a scalar of this kind"
 
+/// Null where the types do not say what is recorded.
+const void* key_of(const Tensor& t) { return is_number(t) ? nullptr : type_of(t); }
 const void* key_of(const Operand& operand) {
-  if (!operand.tensor) return &kScalarKeys[static_cast<int>(operand.scalar.kind)];
-  return is_number(*operand.tensor) ? nullptr : type_of(*operand.tensor);
+  if (operand.tensor) return key_of(*operand.tensor);
+  return operand.absent ? nullptr : &kScalarKeys[static_cast<int>(operand.scalar.kind)];
+}
+
+constexpr size_t kDirects = 512;
+constinit thread_local Direct* directs = nullptr;  // kDirects of this thread
+
+[[gnu::noinline]] Direct* make_directs() {
+  thread_local const auto owner = std::make_unique<Direct[]>(kDirects);
+  return directs = owner.get();
 }
 
 Direct& direct_entry(const OpDef& op, const void* a, const void* b) {
-  thread_local const auto owner = std::make_unique<std::array<Direct, 512>>();
-  auto& table = *owner;
+  Direct* table = directs ? directs : make_directs();
   auto at = reinterpret_cast<uintptr_t>(&op) / 64 * 31 + reinterpret_cast<uintptr_t>(a) / 16 * 7 +
-            reinterpret_cast<uintptr_t>(b) / (b && reinterpret_cast<uintptr_t>(b) > 4096 ? 16 : 1);
-  return table[at % 512];
+            reinterpret_cast<uintptr_t>(b) / 16;
+  return table[at % kDirects];
 }
 
-/// The result when the call is known to need no conversion; a null tensor otherwise.
+Tensor record_direct(const Direct& known, std::span<const Edge> edges) {
+  return {record(*known.op, nullptr, edges, {&known.out.get(), 1}), 0};
+}
+
 Tensor call_direct(const Direct& known, std::span<const Operand* const> in) {
   Edge edges[2];
   Tensor scalars[2];
@@ -294,15 +311,15 @@ Tensor call_direct(const Direct& known, std::span<const Operand* const> in) {
       edges[i] = {scalars[i].node(), 0};
     }
   }
-  Tensor result(record(*known.op, nullptr, {edges, in.size()}, {&known.out.get(), 1}), 0);
+  Tensor result = record_direct(known, {edges, in.size()});
   for (const Operand* operand : in)
     if (operand->temporary) to_tensor(*operand);
   return result;
 }
 
 /// Remembers how `in` was recorded if operands went in as they were.
-void remember(Direct& entry, const OpDef& op, std::span<const Operand* const> in, const void* a,
-              const void* b, const Tensor& result) {
+void remember(const OpDef& op, std::span<const Operand* const> in, const void* a, const void* b,
+              const Tensor& result) {
   Node* node = result.node();
   if (node->op != &op || node->ins != in.size() || result.index()) return;
   DType scalar = DType::f32;
@@ -324,21 +341,32 @@ void remember(Direct& entry, const OpDef& op, std::span<const Operand* const> in
     scalar = type->dtype;
   }
   if (is_made) return;
-  entry = {&op, a, b, TypeHold(type_of(result)), scalar, {TypeHold(types[0]), TypeHold(types[1])}};
+  direct_entry(op, a, b) = {
+      &op, a, b, TypeHold(type_of(result)), scalar, {TypeHold(types[0]), TypeHold(types[1])}};
 }
 
 }  // namespace
 
+Tensor call_known(const OpDef& op, const Tensor& a, const Tensor* b) {
+  const void *x = key_of(a), *y = b ? key_of(*b) : &op;
+  if (!x || !y) return {};
+  const Direct& known = direct_entry(op, x, y);
+  if (!known.is(op, x, y) || is_under_policy(op)) return {};
+  Edge edges[2] = {{a.node(), a.index()}, {}};
+  if (b) edges[1] = {b->node(), b->index()};
+  return record_direct(known, {edges, size_t{1} + (b != nullptr)});
+}
+
 Tensor call_one(const OpDef& op, std::span<const Operand* const> in, const void* const* fields) {
   bool simple = op.is_elementwise() && op.attrs->fields == 0 && !op.prepare && in.size() <= 2 &&
-                !in[0]->absent && (in.size() == 1 || !in[1]->absent) && !is_under_policy(op);
-  if (!simple) return std::move(call(op, in, fields)[0]);
-  const void* a = key_of(*in[0]);
-  const void* b = in.size() == 2 ? key_of(*in[1]) : &op;
-  Direct& entry = direct_entry(op, a, b);
-  if (entry.op == &op && entry.a == a && entry.b == b && a && b) return call_direct(entry, in);
+                !is_under_policy(op);
+  const void* a = simple ? key_of(*in[0]) : nullptr;
+  const void* b = simple && in.size() == 2 ? key_of(*in[1]) : &op;
+  if (!a || !b) return std::move(call(op, in, fields)[0]);
+  const Direct& known = direct_entry(op, a, b);
+  if (known.is(op, a, b)) return call_direct(known, in);
   Tensor result = std::move(call(op, in, fields)[0]);
-  if (a && b && result.node()->is_pending()) remember(direct_entry(op, a, b), op, in, a, b, result);
+  if (result.node()->is_pending()) remember(op, in, a, b, result);
   return result;
 }
 

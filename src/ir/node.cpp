@@ -12,6 +12,7 @@
 #include "ir/number.h"
 #include "ir/pending.h"
 #include "ir/region.h"
+#include "ir/walk.h"
 #include "ir/watch.h"
 
 namespace tn {
@@ -38,16 +39,6 @@ static constexpr size_t kMostEdges = UINT16_MAX;
 /// Threads take numbers in blocks; a block from before the last trace is given up.
 static std::atomic<uint64_t> sequence_blocks{0}, sequence_floor{0};
 std::atomic<void (*)(uint64_t)> sequence_block_taken = nullptr;
-
-uint64_t next_sequence() {
-  thread_local uint64_t next = 0, end = 0;
-  if (next == end || next < sequence_floor.load(std::memory_order_relaxed)) {
-    next = sequence_blocks.fetch_add(kSequenceBlock, std::memory_order_relaxed);
-    end = next + kSequenceBlock;
-    if (auto taken = sequence_block_taken.load(std::memory_order_relaxed)) taken(next);
-  }
-  return next++;
-}
 
 void raise_sequence() {
   sequence_floor.store(sequence_blocks.load(std::memory_order_relaxed), std::memory_order_relaxed);
@@ -87,7 +78,8 @@ struct NodePool {
   void* take(size_t bytes) {
     if (bytes > kLargest) return ::operator new(bytes);
     size_t place = (bytes + kStep - 1) / kStep;
-    if (!free[place] && !from_shelf(place)) return fresh(place * kStep);
+    if (!free[place]) [[unlikely]]
+      if (void* fresh = refill(place)) return fresh;
     Free* found = free[place];
     free[place] = found->next;
     --count[place];
@@ -96,13 +88,17 @@ struct NodePool {
   void give(void* at, size_t bytes) {
     if (bytes > kLargest) return ::operator delete(at);
     size_t place = (bytes + kStep - 1) / kStep;
-    if (count[place] == 2 * kBatch) to_shelf(place);
+    if (count[place] == 2 * kBatch) [[unlikely]]
+      to_shelf(place);
     free[place] = new (at) Free{free[place], nullptr};
     ++count[place];
   }
 
  private:
-  void* fresh(size_t size) {
+  /// Takes a batch from the shelf; where there is none, memory that was never used.
+  [[gnu::noinline]] void* refill(size_t place) {
+    if (from_shelf(place)) return nullptr;
+    size_t size = place * kStep;
     if (left < size) {
       constexpr size_t kSlab = 64 * 1024;
       bump = static_cast<char*>(::operator new(kSlab));  // kept for the life of the process
@@ -120,7 +116,7 @@ struct NodePool {
     count[place] = kBatch;
     return true;
   }
-  void to_shelf(size_t place) {
+  [[gnu::noinline]] void to_shelf(size_t place) {
     Free* batch = free[place];
     Free* last = batch;
     for (int i = 1; i < kBatch; ++i) last = last->next;
@@ -131,18 +127,23 @@ struct NodePool {
   }
 };
 
+/// What recording needs of its thread, side by side: finding a variable of a thread costs a call.
 /// Pools outlive their threads (tensors may be released after a thread's other objects are gone); a
 /// new thread takes over the pool of one that ended.
-thread_local NodePool* my_pool = nullptr;
+struct Recorder {
+  NodePool* pool = nullptr;
+  uint64_t next = 0, end = 0;  // numbers of nodes
+};
+constinit thread_local Recorder recorder;
 
 struct PoolReturner {
   ~PoolReturner() {
     std::lock_guard lock(NodePool::shelf().mutex);
-    if (my_pool) NodePool::shelf().idle.push_back(std::exchange(my_pool, nullptr));
+    if (recorder.pool) NodePool::shelf().idle.push_back(std::exchange(recorder.pool, nullptr));
   }
 };
 
-NodePool* new_pool() {
+[[gnu::noinline]] NodePool* new_pool() {
   thread_local PoolReturner returner;
   (void)returner;
   NodePool::Shelf& shelf = NodePool::shelf();
@@ -153,10 +154,22 @@ NodePool* new_pool() {
   return pool;
 }
 
-NodePool& node_pool() {
-  if (!my_pool) [[unlikely]]
-    my_pool = new_pool();
-  return *my_pool;
+NodePool& pool_of(Recorder& own) {
+  if (!own.pool) [[unlikely]]
+    own.pool = new_pool();
+  return *own.pool;
+}
+
+[[gnu::noinline]] void take_sequence_block(Recorder& own) {
+  own.next = sequence_blocks.fetch_add(kSequenceBlock, std::memory_order_relaxed);
+  own.end = own.next + kSequenceBlock;
+  if (auto taken = sequence_block_taken.load(std::memory_order_relaxed)) taken(own.next);
+}
+
+uint64_t next_of(Recorder& own) {
+  if (own.next == own.end || own.next < sequence_floor.load(std::memory_order_relaxed)) [[unlikely]]
+    take_sequence_block(own);
+  return own.next++;
 }
 
 size_t bytes_of(int outs, int ins, bool scalar) {
@@ -164,14 +177,16 @@ size_t bytes_of(int outs, int ins, bool scalar) {
          static_cast<size_t>(ins) * sizeof(Edge) + (scalar ? sizeof(Scalar) : 0);
 }
 
-Node* make_node(const OpDef* op, const Attrs* attrs, int ins, Types out, bool scalar = false) {
-  void* memory = node_pool().take(bytes_of(static_cast<int>(out.size()), ins, scalar));
+[[gnu::always_inline]] inline Node* make_node(const OpDef* op, const Attrs* attrs, int ins,
+                                              Types out, bool scalar = false) {
+  Recorder& own = recorder;
+  void* memory = pool_of(own).take(bytes_of(static_cast<int>(out.size()), ins, scalar));
   Node* node = new (memory) Node{};
   node->refs.store(1, std::memory_order_relaxed);
   node->ins = static_cast<uint16_t>(ins);
   node->outs = static_cast<uint16_t>(out.size());
   node->op = op, node->attrs = attrs;
-  node->sequence = next_sequence();
+  node->sequence = next_of(own);
   node->loc = current_loc;
   hold(attrs);
   for (size_t i = 0; i < out.size(); ++i) {
@@ -189,12 +204,9 @@ bool drop(Node* node) noexcept {
 
 }  // namespace
 
-bool Node::is_pending() const {
-  if (op == nullptr || op == &scalar_leaf || op == &param_leaf) return false;
-  for (int i = 0; i < outs; ++i)
-    if (!slots()[i].data.load(std::memory_order_acquire)) return true;
-  return false;
-}
+uint64_t next_sequence() { return next_of(recorder); }
+
+bool Node::is_pending() const { return !is_leaf(*this); }
 
 [[gnu::noinline]] static void tell_recorded(const Node& node) {
   Event event(EventKind::record, node.op->name, event_time());
@@ -293,6 +305,7 @@ static void forget_gradient(Node* node, Node*& dead) noexcept {
 }
 
 static void bury(Node* dead) noexcept {
+  NodePool& pool = pool_of(recorder);
   while (dead) {
     Node* node = dead;
     dead = node->next_dead;
@@ -305,7 +318,7 @@ static void bury(Node* dead) noexcept {
       drop(node->slots()[i].type);
     }
     drop(node->attrs);
-    node_pool().give(node, bytes);
+    pool.give(node, bytes);
   }
 }
 

@@ -9,8 +9,6 @@ std::mutex& walk_mutex() {
   return mutex;
 }
 
-bool is_leaf(const Node& node) { return !node.is_pending(); }
-
 namespace {
 
 uint32_t next_epoch = 0;
@@ -31,33 +29,36 @@ uint32_t new_epoch() { return ++next_epoch; }
 void walk(std::span<const Tensor> outputs, Walk& out) {
   uint32_t epoch = out.epoch = new_epoch();
   uint32_t values = 0;
-  thread_local std::vector<Node*> stack;
-  stack.clear();
-  auto enter = [&](Node* node) {
-    if (!meet(node, epoch)) return;
-    if (is_leaf(*node)) {
-      node->index = values;
-      values += node->outs;
-      out.leaves.push_back(node);
-    } else {
-      stack.push_back(node);
-    }
+  auto number = [&](Node* node, std::vector<Node*>& list) {
+    node->index = values;
+    values += node->outs;
+    list.push_back(node);
   };
+  /// Whether the walk goes on behind `node`.
+  auto enter = [&](Node* node) {
+    if (!meet(node, epoch)) return false;
+    if (!is_leaf(*node)) return true;
+    number(node, out.leaves);
+    return false;
+  };
+  out.path.clear();
   for (const Tensor& t : outputs) {
-    enter(t.node());
-    // `index` counts the operands already visited while a node is on the stack.
-    while (!stack.empty()) {
-      Node* node = stack.back();
-      if (node->index < node->ins) {
+    Node* node = t.node();
+    if (!enter(node)) continue;
+    for (;;) {
+      // `index` counts the operands already visited while a node is on the path.
+      while (node->index < node->ins) {
         Node* operand = node->inputs()[node->index++].node;
-        enter(operand);
+        bool goes_on = enter(operand);
         ++operand->uses;
-        continue;
+        if (!goes_on) continue;
+        out.path.push_back(node);
+        node = operand;
       }
-      stack.pop_back();
-      node->index = values;
-      values += node->outs;
-      out.nodes.push_back(node);
+      number(node, out.nodes);
+      if (out.path.empty()) break;
+      node = out.path.back();
+      out.path.pop_back();
     }
   }
 }

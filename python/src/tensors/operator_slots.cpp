@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "core.h"
 #include "ir/emit.h"
+#include "ir/known_call.h"
 #include "ir/number.h"
 #include "ir/trace.h"
 #include "ir/watch.h"
@@ -74,6 +75,9 @@ Tensor apply(Symbol symbol, std::span<const Operand* const> in) {
 template <Symbol kSymbol>
 PyObject* binary(PyObject* a, PyObject* b) noexcept {
   return for_user<PyObject*>(nullptr, [&]() -> PyObject* {
+    const Tensor *left = tensor_in(a), *right = tensor_in(b);
+    if (left && right)
+      if (Tensor made = call_known(op_of(kSymbol), *left, right)) return wrap(std::move(made));
     OperandHolder x, y;
     if (!read_operand(a, x, b) || !read_operand(b, y, a)) return not_implemented();
     const Operand* in[] = {&x.operand, &y.operand};
@@ -106,6 +110,8 @@ PyObject* in_place(PyObject* a, PyObject* b) noexcept {
 template <Symbol kSymbol>
 PyObject* unary(PyObject* a) noexcept {
   return for_user<PyObject*>(nullptr, [&] {
+    if (Tensor made = call_known(op_of(kSymbol), *tensor_in(a), nullptr))
+      return wrap(std::move(made));
     OperandHolder x;
     read_operand(a, x);
     const Operand* in[] = {&x.operand};
