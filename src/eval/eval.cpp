@@ -7,7 +7,6 @@
 
 #include "base/at_fork.h"
 #include "base/error.h"
-#include "base/hash.h"
 #include "base/interrupt.h"
 #include "compiler/set_maker.h"
 #include "eval/bad_values.h"
@@ -56,7 +55,7 @@ struct Flush {
   void mark(std::span<const Tensor> wanted);
   void mark_idle(std::span<const Tensor> wanted, std::unique_lock<std::mutex>& lock);
   void choose_outputs(std::span<const Tensor> wanted);
-  CachedPlanRef cached_plan(std::span<const Tensor> wanted, const SignalRegion* region);
+  const CachedPlanRef& cached_plan(std::span<const Tensor> wanted, const SignalRegion* region);
   HotPath::Choice hot_plan(CachedPlan& cached, const HotPathPolicy& policy,
                            const SignalRegion* region);
   void leave_host();
@@ -78,6 +77,7 @@ struct Flushes {
   std::vector<Flush*> running;
   // Threads that want values which others compute wait for any of those to end.
   PerProcess<std::condition_variable> ended;
+  std::atomic<int> waiting = 0;
 };
 
 thread_local Flush* own_flush = nullptr;  // of this thread, while it runs
@@ -165,6 +165,11 @@ void Flush::mark_idle(std::span<const Tensor> wanted, std::unique_lock<std::mute
   };
   if (is_idle()) return;
   leave_host();  // which the other may need
+  struct Waiting {
+    std::atomic<int>& count;
+    explicit Waiting(std::atomic<int>& all) : count(all) { ++count; }
+    ~Waiting() { --count; }
+  } waiting(all.waiting);
   try {
     wait_or_stop(*all.ended, lock, is_idle);
   } catch (...) {
@@ -199,17 +204,16 @@ static int numbers_among(std::span<Node* const> leaves) {
   return static_cast<int>(std::ranges::count_if(leaves, [](Node* n) { return is_scalar(*n); }));
 }
 
-/// Regions have plans of their own: what becomes of one says nothing of the others.
-CachedPlanRef Flush::cached_plan(std::span<const Tensor> wanted, const SignalRegion* region) {
+/// Regions have plans of their own: what becomes of one says nothing of the others. Valid while the
+/// lock of walks is held.
+const CachedPlanRef& Flush::cached_plan(std::span<const Tensor> wanted,
+                                        const SignalRegion* region) {
   make_key(walk, outputs, key);
-  if (region && region->settings) {
-    key.words.push_back(~region->settings);  // like no other word
-    key.hash = combine(key.hash, region->settings);
-  }
+  if (region && region->settings) add_word(key, ~region->settings);
   Flushes& all = flushes();
-  if (CachedPlanRef cached = all.cache.find(key)) {
+  if (const CachedPlanRef* cached = all.cache.find(key)) {
     ++all.stats.hits;
-    return cached;
+    return *cached;
   }
   leave_host();
   Captured captured = graph_of(walk, {}, outputs);
@@ -219,8 +223,8 @@ CachedPlanRef Flush::cached_plan(std::span<const Tensor> wanted, const SignalReg
     return compile(captured.graph, options);
   }();
   mark(wanted);
-  CachedPlanRef cached = all.cache.find(key);  // another thread may have been first
-  return cached ? cached : all.cache.add(key, std::move(plan));
+  const CachedPlanRef* cached = all.cache.find(key);  // another thread may have been first
+  return cached ? *cached : all.cache.add(key, std::move(plan));
 }
 
 /// The plan of a sequence that may be hot, compiled or not.
@@ -359,7 +363,7 @@ void Flush::end() {
   for (Node* node : walk.nodes) node->running = false;
   Flushes& all = flushes();
   std::erase(all.running, this);
-  all.ended->notify_all();
+  if (all.waiting.load(std::memory_order_relaxed)) all.ended->notify_all();
 }
 
 void Flush::publish() {
@@ -426,13 +430,16 @@ void Flush::compute(std::span<const Tensor> wanted, const SignalRegion* region) 
     clean.runs = true;
     ++flushes().stats.flushes;
     if (is_looking()) looked_at = graph_of(walk, {}, outputs);
-    CachedPlanRef cached = cached_plan(wanted, region);
+    const CachedPlanRef& found = cached_plan(wanted, region);
     bind();
-    if (policy.when == HotPathPolicy::When::never)
-      chosen = {cached->plan, false};
-    else
+    if (policy.when == HotPathPolicy::When::never) {
+      chosen = {found->plan, false};
+      tell_ops(found->ops, walk, false);
+    } else {
+      CachedPlanRef cached = found;  // compiling lets go of the lock
       chosen = hot_plan(*cached, policy, region);
-    tell_ops(cached->ops, walk, chosen.plan != cached->plan);
+      tell_ops(cached->ops, walk, chosen.plan != cached->plan);
+    }
     if (chosen.plan->donated.empty() || looked_at)
       dying.clear();
     else if (dying.empty())

@@ -26,19 +26,22 @@ class PlanCache {
  public:
   static constexpr size_t kMost = 4096, kMostWords = 1 << 21;
 
-  CachedPlanRef find(const FlushKey& key) {
+  /// Null: there is none. It stays where it is until one is added, or all are cleared.
+  const CachedPlanRef* find(const FlushKey& key) {
     auto [at, end] = plans_.equal_range(key.hash);
     for (; at != end; ++at) {
-      if (at->second->words != key.words) continue;
+      if (!std::ranges::equal(at->second->words, key.words())) continue;
       at->second->last_used = ++clock_;
-      return at->second;
+      return &at->second;
     }
     return nullptr;
   }
-  CachedPlanRef add(const FlushKey& key, std::shared_ptr<const Plan> plan) {
-    words_ += key.words.size();
+  const CachedPlanRef& add(const FlushKey& key, std::shared_ptr<const Plan> plan) {
+    words_ += key.size;
     while (plans_.size() >= kMost || (words_ > kMostWords && !plans_.empty())) evict();
-    auto made = std::make_shared<CachedPlan>(CachedPlan{key.words, std::move(plan), ++clock_});
+    std::span<const uint64_t> words = key.words();
+    auto made = std::make_shared<CachedPlan>(
+        CachedPlan{{words.begin(), words.end()}, std::move(plan), ++clock_});
     return plans_.emplace(key.hash, std::move(made))->second;
   }
   size_t size() const { return plans_.size(); }
