@@ -11,18 +11,28 @@ void take_blocks(const Plan& plan, Device device, std::span<const Bound> inputs,
 struct RunMemory {
   const Plan& plan;
   std::span<const Bound> inputs, constants;
-  const BufferRef* blocks;
+  BufferRef* blocks;
+
+  /// How many values there are.
+  size_t size() const { return static_cast<size_t>(plan.first_own()) + plan.bytes.size(); }
+  /// The address of each, in the order of the plan's table, in memory that `address_of` finds.
+  template <class F>
+  void find(void** address, F&& address_of) const {
+    for (const Bound& value : inputs) *address++ = address_of(*value.buffer) + value.offset;
+    for (const Bound& value : constants) *address++ = address_of(*value.buffer) + value.offset;
+    for (Spot spot : plan.spots) *address++ = address_of(*blocks[spot.block]) + spot.offset;
+  }
 };
 
-/// Runs the steps over memory that `address_of` finds. `at`: the step that runs.
-void run_steps(const RunMemory& memory, const Scalar* scalars,
-               char* (*address_of)(const Buffer& buffer), bool* overwritten = nullptr,
-               const Step** at = nullptr);
+/// Runs the steps on values at these addresses. `at`: the step that runs.
+void run_steps(const RunMemory& memory, void* const* address, const Scalar* scalars,
+               bool* overwritten = nullptr, const Step** at = nullptr);
 
 /// Throws the error under way of a step that runs later than its call: with the op and the user's
 /// line.
 [[noreturn]] void throw_with_place(const Step& step);
 
+/// Results take the blocks that they lie in.
 void give_results(const RunMemory& memory, std::span<Bound> outputs);
 
 }  // namespace tn

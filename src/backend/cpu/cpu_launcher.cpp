@@ -191,17 +191,10 @@ void take_blocks(const Plan& plan, Device device, std::span<const Bound> inputs,
   }
 }
 
-void run_steps(const RunMemory& memory, const Scalar* scalars,
-               char* (*address_of)(const Buffer& buffer), bool* overwritten, const Step** at) {
+void run_steps(const RunMemory& memory, void* const* address, const Scalar* scalars,
+               bool* overwritten, const Step** at) {
   const Plan& plan = memory.plan;
   Run run{plan, memory.blocks, scalars};
-  StackArray<void*, 32> address(static_cast<size_t>(plan.first_own()) + plan.bytes.size());
-  auto address_in = [&](const Bound& value) { return address_of(*value.buffer) + value.offset; };
-  void** next = std::ranges::transform(memory.inputs, address.data(), address_in).out;
-  next = std::ranges::transform(memory.constants, next, address_in).out;
-  std::ranges::transform(plan.spots, next, [&](Spot spot) {
-    return address_of(*memory.blocks[spot.block]) + spot.offset;
-  });
   for (size_t s = 0; s < plan.steps.size(); ++s) {
     const Step& step = plan.steps[s];
     if (at) *at = &step;
@@ -236,17 +229,23 @@ void give_results(const RunMemory& memory, std::span<Bound> outputs) {
   const Plan& plan = memory.plan;
   std::span<const Bound> inputs = memory.inputs;
   auto before = static_cast<size_t>(plan.first_own());  // of the plan's own buffers
+  auto own = [&](size_t i) {
+    auto b = static_cast<size_t>(plan.outputs[i].buffer);
+    return b < before ? nullptr : &plan.spots[b - before];
+  };
   for (size_t i = 0; i < plan.outputs.size(); ++i) {
     const Plan::Output& out = plan.outputs[i];
-    size_t b = static_cast<size_t>(out.buffer);
-    Bound from;
-    if (b < inputs.size())
-      from = inputs[b];
-    else if (b < before)
-      from = memory.constants[b - inputs.size()];
-    else
-      from = {memory.blocks[plan.spots[b - before].block], plan.spots[b - before].offset};
-    outputs[i] = {std::move(from.buffer), from.offset + out.offset};
+    Bound& to = outputs[i];
+    if (const Spot* spot = own(i)) {
+      to = {std::move(memory.blocks[spot->block]), spot->offset + out.offset};
+      for (size_t j = 0; !to.buffer; ++j)  // an earlier result lies there too
+        if (const Spot* other = own(j); other && other->block == spot->block)
+          to.buffer = outputs[j].buffer;
+      continue;
+    }
+    auto b = static_cast<size_t>(out.buffer);
+    const Bound& from = b < inputs.size() ? inputs[b] : memory.constants[b - inputs.size()];
+    to = {from.buffer, from.offset + out.offset};
   }
 }
 
@@ -263,7 +262,9 @@ void run(const Plan& plan, std::span<const Bound> inputs, const Scalar* scalars,
   std::optional<OnOwnThread> alone;
   if (plan.one_thread) alone.emplace();
   RunMemory memory{plan, inputs, plan.constants, blocks.data()};
-  run_steps(memory, scalars, host_bytes, overwritten);
+  StackArray<void*, 32> address(memory.size());
+  memory.find(address.data(), host_bytes);
+  run_steps(memory, address.data(), scalars, overwritten);
   give_results(memory, outputs);
 }
 

@@ -175,15 +175,18 @@ class Emulated : public DeviceRuntime {
     std::vector<Bound> in;
     for (const Bound& value : inputs)  // single values of the host travel
       in.push_back(copy_to(placed->device, value, value.bytes()));
-    give_results({plan, in, placed->constants, blocks.data()}, outputs);
+    std::vector<BufferRef> given_blocks = blocks;
+    give_results({plan, in, placed->constants, given_blocks.data()}, outputs);
     std::vector<uint64_t> numbers = needed(in);
     std::vector<Scalar> given(scalars, scalars + plan.scalars);
-    auto work = [=, checked = ops::indices_are_checked] {
+    auto work = [=, checked = ops::indices_are_checked]() mutable {
       ops::indices_are_checked = checked;
       const Step* at = nullptr;
       try {
         RunMemory memory{*placed->plan, in, placed->constants, blocks.data()};
-        run_steps(memory, given.data(), to_host, nullptr, &at);
+        std::vector<void*> address(memory.size());
+        memory.find(address.data(), to_host);
+        run_steps(memory, address.data(), given.data(), nullptr, &at);
       } catch (const UserError&) {
         if (at) throw_with_place(*at);
         throw;
