@@ -110,7 +110,8 @@ bool Compiled::is_recorded(std::span<const Tensor> args) const {
 }
 
 bool Compiled::loses_leaves(std::span<const Tensor> args) const {
-  return makes_leaves_ || lead_to_lost_leaves(args) || lead_to_lost_leaves(traced_.leaves);
+  return makes_leaves_ || lead_to_lost_leaves(args) ||
+         (!traced_.leaves.empty() && lead_to_lost_leaves(traced_.leaves));
 }
 
 Tensors Compiled::record(std::span<const Tensor> args, std::span<const Binding> sizes) const {
@@ -165,6 +166,8 @@ Deadline::Found Compiled::plan(std::span<const Binding> sizes) const {
 
 /// Of the last call, if that had these sizes.
 std::shared_ptr<const Compiled::Ready> Compiled::known_ready(std::span<const Binding> sizes) const {
+  if (const Ready* fixed = has_fixed_.load(std::memory_order_acquire))
+    return {std::shared_ptr<const Ready>(), fixed};  // it lives as long as this
   Shared& shared = *shared_;
   std::lock_guard lock(shared.mutex);
   const std::shared_ptr<const Ready>& last = shared.ready;
@@ -189,7 +192,12 @@ std::shared_ptr<const Compiled::Ready> Compiled::ready(std::span<const Binding> 
   std::shared_ptr<const Ready> made = make_ready(sizes);
   if (!made->lasts) return made;
   std::lock_guard lock(shared_->mutex);
-  return shared_->ready = std::move(made);
+  shared_->ready = made;
+  if (sizes.empty() && !fixed_) {
+    fixed_ = made;
+    has_fixed_.store(made.get(), std::memory_order_release);
+  }
+  return made;
 }
 
 std::shared_ptr<const Compiled::Ready> Compiled::make_ready(std::span<const Binding> sizes) const {

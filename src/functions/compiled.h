@@ -143,6 +143,9 @@ class Compiled {
     std::mutex mutex;
     std::shared_ptr<const Ready> ready;  // of the last call
   };
+  // The same where sizes do not vary: it serves every call, without a lock.
+  mutable std::shared_ptr<const Ready> fixed_;
+  mutable std::atomic<const Ready*> has_fixed_ = nullptr;
   PerProcess<Shared> shared_;  // a child of fork has not the thread that compiles
 };
 

@@ -170,18 +170,18 @@ void CallArguments::clear() {
 
 void CallArguments::read(nb::handle f, PyObject* const* args, size_t positional, PyObject* keywords,
                          const StaticArguments& constants) {
-  clear();
+  bool has_constants = !constants.is_empty();
   function = f;
   key.positional = positional;
   key.keywords = nb::borrow(keywords);
   word(positional);
   word(keywords != nullptr);
   word(inherited);
-  for (size_t i = 0; i < positional; ++i) add(args[i], constants.has(i));
+  for (size_t i = 0; i < positional; ++i) add(args[i], has_constants && constants.has(i));
   Py_ssize_t named = keywords ? PyTuple_GET_SIZE(keywords) : 0;
   for (Py_ssize_t i = 0; i < named; ++i)
     add(args[static_cast<Py_ssize_t>(positional) + i],
-        constants.has(PyTuple_GET_ITEM(keywords, i)));
+        has_constants && constants.has(PyTuple_GET_ITEM(keywords, i)));
   state_ = gradients_ = leaves_.size();
 }
 
@@ -271,14 +271,15 @@ void CallArguments::add_leaf(size_t at) {
   } else {
     return add_constant(at, "an argument that is constant");
   }
+  const Tensor& read = tensors.back();
+  uint8_t watched = watch_bits(*read.node());
   key.at.push_back(at);
-  key.types.push_back(type_of(tensors.back()));
-  key.kept.push_back(watch_bits(*tensors.back().node()) & kKept);
-  bool refused = watch_bits(*tensors.back().node()) & kRefused;
-  word(is_given_number(tensors.back()) ? kGiven
-       : key.kept.back()               ? kKeptTensor
-       : refused                       ? kRefusedTensor
-                                       : kTensor);
+  key.types.push_back(type_of(read));
+  key.kept.push_back((watched & kKept) != 0);
+  word(is_given_number(read) ? kGiven
+       : watched & kKept     ? kKeptTensor
+       : watched & kRefused  ? kRefusedTensor
+                             : kTensor);
 }
 
 void CallArguments::append_numbers(const std::vector<size_t>& given, Tensors& to) const {

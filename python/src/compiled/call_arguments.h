@@ -14,6 +14,7 @@ struct StaticArguments {
   std::vector<nb::object> names;  // interned
   bool has(size_t position) const;
   bool has(PyObject* name) const;
+  bool is_empty() const { return positions.empty() && names.empty(); }
 };
 
 /// Equal with equal classes, also inside tuples: 1, True and 1.0 differ, and so do 0.0 and -0.0.
@@ -57,7 +58,7 @@ struct CallKey {
   std::vector<uint64_t> words;  // structure, kinds of leaves
   std::vector<TypeRef> types;   // of tensors; in the key of a trace with symbols for open sizes
   std::vector<size_t> at;       // of each tensor among the leaves
-  std::vector<bool> kept;       // by tensor: what is computed from it is kept for backward()
+  std::vector<uint8_t> kept;    // by tensor: what is computed from it is kept for backward()
   std::vector<Number> numbers;
   std::vector<Constant> constants;  // compared with ==
   std::vector<nb::object> data;     // what nodes of trees hold besides leaves; likewise
@@ -95,6 +96,7 @@ struct CallKey {
 class CallArguments {
  public:
   /// A call of `f` as Python's vectorcall gives it: `keywords` names the last ones, or is null.
+  /// Nothing was read before, or it is cleared.
   void read(nb::handle f, PyObject* const* args, size_t positional, PyObject* keywords,
             const StaticArguments& constants);
   /// What the containers in `state` hold is given too, behind the arguments, and behind it the
