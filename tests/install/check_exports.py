@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 
-NESTED = re.compile(r"<[^<>]*>|\([^()]*\)|\{[^{}]*\}|\[abi:\w+\]")
+NESTED = re.compile(r"<[^<>]*>|\([^()]*\)|\{[^{}]*\}")
 
 
 def exported(library):
@@ -24,17 +24,18 @@ def exported(library):
 def scopes_of(name):
     """The parts of a qualified name, without arguments: tn::nn::f(int) -> [tn, nn, f]."""
     name = re.sub(r"^(typeinfo name|typeinfo|vtable|VTT|guard variable) for ", "", name)
-    name = re.sub(r"operator\(\)", "operator", name)
+    name = re.sub(r"\[abi:\w+\]", "", name)
+    name = re.sub(r"\boperator\W+?(?=\()", "operator", name)
     while NESTED.search(name):
         name = NESTED.sub("", name)
-    last = name.removesuffix(" const").split(" const&")[0].split("&&")[0].split()[-1]
-    return [re.sub(r"\W", "", part) for part in last.split("::")]
+    return re.sub(r"( const)?( ?&{1,2})?$", "", name).split()[-1].split("::")
 
 
 def main():
     library, folder, version = sys.argv[1:]
     headers = "\n".join(p.read_text() for p in pathlib.Path(folder).rglob("*.h"))
     words = set(re.findall(r"\w+", headers))
+    private = set(re.findall(r"^ +struct (\w+);", headers, re.M))  # exported with their class
     faults = []
     names = set()
     for symbol, name in exported(library):
@@ -42,7 +43,8 @@ def main():
         names.add(parts[-1])
         if not symbol.endswith("@" + version):
             faults.append(f"without the version {version}: {name}")
-        if parts[0] != "tn" or not words.issuperset(p for p in parts if p):
+        named = parts[: next((i for i, p in enumerate(parts) if p in private), len(parts))]
+        if parts[0] != "tn" or not words.issuperset(p.lstrip("~") for p in named):
             faults.append(f"exported, but in no public header: {name}")
     ops = re.findall(r"^\w+ (\w+)\(", (pathlib.Path(folder) / "ops.h").read_text(), re.M)
     faults += [f"declared, but not exported: {op}" for op in sorted(set(ops) - names)]
