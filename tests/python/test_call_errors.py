@@ -129,12 +129,12 @@ INDICES = [
         "bincount: a negative minlength: -1 (i64[1])",
     ),
     (
-        lambda: tn.scatter(ones(3), ones(2), [tn.array([0])], (0,)),
-        "scatter: updates of f32[2] do not fit the indexed shape [1]",
+        lambda: tn.scatter(ones(3), ones(3), [tn.array([0, 1])], (0,)),
+        "scatter: updates of f32[3] do not fit the indexed shape [2]",
     ),
     (
-        lambda: tn.slice_update(ones(3), ones(2), (0,), (1,)),
-        "slice_update: an update of f32[2] does not fit the slice [1]",
+        lambda: tn.slice_update(ones(3), ones(3), (0,), (2,)),
+        "slice_update: an update of f32[3] does not fit the slice [2]",
     ),
     (
         lambda: ones(2).at[0].set("a"),
@@ -371,6 +371,7 @@ PYTHON = [
         "Terminal: no role 'no'; there are input, parameter, state, output",
     ),
     (lambda: tn.Model(name=3), "Model: a name is a string, not int"),
+    (lambda: tn.nn.LSTM(3, 4)("a"), "LSTM: expected a tensor, given a str"),
     (lambda: tn.result_type(), "result_type: at least one argument is needed"),
     (lambda: tn.result_type("abc"), "result_type: not a tensor or a number: str"),
     (

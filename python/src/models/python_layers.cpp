@@ -51,7 +51,7 @@ const LayerSpec& spec_of_layer(std::string_view name) {
   for (const LayerSpec& spec : specs)
     if (spec.def.name == name) return spec;
   const LayerDef* def = nn::find_layer(name);
-  if (!def) fail("no layer '{}'", name);
+  invariant(def != nullptr, "no layer '{}'", name);
   return specs.emplace_back(*def);
 }
 
