@@ -2465,6 +2465,7 @@ __all__ = [
     "Tensor",
     "TreeStructure",
     "Unsupported",
+    "WorkerFailed",
     "abs",
     "absolute",
     "acos",
