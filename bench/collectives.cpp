@@ -29,7 +29,8 @@ static const bool registered = [] {
   for (int workers : {2, 4, 8})
     if (workers <= static_cast<int>(std::thread::hardware_concurrency()))
       benchmark::RegisterBenchmark("all_reduce", all_reduce)
-          ->Setup([](const benchmark::State& state) { memory = WorldMemory::make(state.threads()); })
+          ->Setup(
+              [](const benchmark::State& state) { memory = WorldMemory::make(state.threads()); })
           ->ArgName("bytes")
           ->Arg(4 << 10)
           ->Arg(4 << 20)

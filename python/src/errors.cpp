@@ -91,8 +91,8 @@ void bind_errors(nb::module_& m) {
   unsupported = make_error(m, "Unsupported", "Valid, but not implemented; the text says what is.",
                            PyExc_NotImplementedError);
   internal_error = make_error(m, "InternalError", "A defect of the library.", PyExc_RuntimeError);
-  worker_failed = make_error(m, "WorkerFailed", "Another worker of the program ended, hangs or errs.",
-                             PyExc_RuntimeError);
+  worker_failed = make_error(
+      m, "WorkerFailed", "Another worker of the program ended, hangs or errs.", PyExc_RuntimeError);
   m.def(
       "_fail",
       [](const std::string& fault, const std::string& text, const std::string& hint) {

@@ -1,10 +1,9 @@
 // `tenon launch`: runs a program as several workers on this machine.
-#include "workers/launcher.h"
-
 #include <cstdio>
 
 #include "base/error.h"
 #include "cli/commands.h"
+#include "cli/launch_workers.h"
 #include "cli/output.h"
 
 namespace tn {

@@ -103,8 +103,7 @@ Tensor broadcast(const Tensor& x, int root, const Group& group, Place place) {
   if (root < 0 || root >= group.size())
     fail("broadcast: there is no worker {}: the group has {}", root, group.size());
   if (group.size() == 1) return x;
-  return emit(ops::all_broadcast, {x},
-              ops::RootAttrs{intern(group.name()), group.size(), root});
+  return emit(ops::all_broadcast, {x}, ops::RootAttrs{intern(group.name()), group.size(), root});
 }
 
 }  // namespace tn::distributed

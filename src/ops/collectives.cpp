@@ -171,8 +171,9 @@ constinit const OpDef all_broadcast = Op<RootAttrs>{
     .doc = "The `x` of one worker, on all workers along an axis of the mesh.",
     .args = {"x"},
     .surface = false,
-    .infer = [](const RootAttrs& a,
-                Types in) -> TypeList { return infer_same("all_broadcast", a.workers, in); },
+    .infer = [](const RootAttrs& a, Types in) -> TypeList {
+      return infer_same("all_broadcast", a.workers, in);
+    },
     .gradient = Gradient::none,
     .batch = Batch::aligned,
     .samples = {{"f32[2,3]", "mesh_axis=\"data\", workers=1, root=0"}},

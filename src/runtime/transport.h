@@ -29,7 +29,7 @@ struct CollectiveCall {
   int64_t count = 0;
   int32_t peer = 0;
   const void* in = nullptr;
-  void* out = nullptr;         // may be `in` for all_reduce and broadcast
+  void* out = nullptr;          // may be `in` for all_reduce and broadcast
   std::string_view place = {};  // the user's line, for errors of this and other workers
 };
 

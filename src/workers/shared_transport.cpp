@@ -12,14 +12,14 @@
 #include "base/error.h"
 #include "base/interrupt.h"
 #include "tenon/distributed.h"
-#include "workers/fold.h"
+#include "workers/rank_fold.h"
 
 namespace tn::workers {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr auto kSpin = std::chrono::microseconds(20);
-constexpr int kSliceMilliseconds = 50;          // between looks at the user's interrupt
+constexpr int kSliceMilliseconds = 50;       // between looks at the user's interrupt
 constexpr int64_t kOneShotBytes = 64 << 10;  // up to here every worker folds all of it
 
 Clock::duration timeout() {
@@ -91,8 +91,8 @@ std::unique_ptr<Transport> SharedTransport::split(int color, int key) {
   const Wish& leader = all[static_cast<size_t>(first)];
   if (!memory) memory = WorldMemory::open(leader.process, leader.file);
   run({});  // the first one's file is open until all have opened it
-  return std::make_unique<SharedTransport>(
-      std::move(memory), static_cast<int>(own - members.begin()), *this, members);
+  return std::make_unique<SharedTransport>(std::move(memory),
+                                           static_cast<int>(own - members.begin()), *this, members);
 }
 
 void SharedTransport::run(const CollectiveCall& call) {
@@ -106,7 +106,7 @@ void SharedTransport::run(const CollectiveCall& call) {
     record().busy = 0;
     throw;
   } catch (...) {  // an interrupt, or no memory: the others would wait for this worker
-    abort(format("worker {} left {}", rank_, text_of(mine())));
+    fail_all(format("worker {} left {}", rank_, text_of(mine())));
     record().busy = 0;
     throw;
   }
@@ -137,9 +137,9 @@ void SharedTransport::check_others() {
     if (theirs.count == own.count && theirs.peer == own.peer && theirs.kind == own.kind &&
         theirs.fold == own.fold && theirs.element == own.element)
       continue;
-    abort(format("workers disagree: worker {} calls {}, worker {} calls {}",
-                          std::min(rank_, other), text_of(rank_ < other ? own : theirs),
-                          std::max(rank_, other), text_of(rank_ < other ? theirs : own)));
+    fail_all(format("workers disagree: worker {} calls {}, worker {} calls {}",
+                    std::min(rank_, other), text_of(rank_ < other ? own : theirs),
+                    std::max(rank_, other), text_of(rank_ < other ? theirs : own)));
     fail_with_others();
   }
 }
@@ -256,8 +256,8 @@ void SharedTransport::arrive_and_wait() {
   if (!is_checked_) check_others();
 }
 
-void SharedTransport::wait(int other, std::atomic<uint32_t>& word,
-                           std::atomic<uint32_t>& sleepers, FunctionRef<bool(uint32_t)> reached) {
+void SharedTransport::wait(int other, std::atomic<uint32_t>& word, std::atomic<uint32_t>& sleepers,
+                           FunctionRef<bool(uint32_t)> reached) {
   if (reached(word.load(std::memory_order_acquire))) return;
   Clock::time_point began = Clock::now();
   while (may_spin_ && Clock::now() - began < kSpin)
@@ -269,15 +269,15 @@ void SharedTransport::wait(int other, std::atomic<uint32_t>& word,
     uint32_t seen = word.load();
     if (reached(seen) || world_->has_failed()) return true;
     if (has_ended)
-      abort(format("worker {} has ended, but worker {} waits for it{}", other, rank_,
-                            whereabouts(record())));
+      fail_all(format("worker {} has ended, but worker {} waits for it{}", other, rank_,
+                      whereabouts(record())));
     sleep_until_change(word, seen, kSliceMilliseconds);
     return false;
   };
   try {
     while (!woken()) {
       stop_if_asked();
-      if (Clock::now() - began > timeout()) abort_late();
+      if (Clock::now() - began > timeout()) fail_late();
     }
   } catch (...) {
     sleepers.fetch_sub(1);
@@ -288,15 +288,15 @@ void SharedTransport::wait(int other, std::atomic<uint32_t>& word,
 }
 
 /// Time is up. The reason says where every worker is.
-void SharedTransport::abort_late() {
-  std::string text = format("no progress for {} s in {}",
-                            std::chrono::duration_cast<std::chrono::seconds>(timeout()).count(),
-                            text_of(mine()));
+void SharedTransport::fail_late() {
+  std::string text =
+      format("no progress for {} s in {}",
+             std::chrono::duration_cast<std::chrono::seconds>(timeout()).count(), text_of(mine()));
   for (int other = 0; other < size_; ++other) {
     std::string where = whereabouts(memory_->record(other));
     text += format("; worker {} is{}", other, where.empty() ? " before its first call" : where);
   }
-  abort(text);
+  fail_all(text);
 }
 
 void SharedTransport::fail_with_others() { throw WorkerFailed(world_->reason()); }
@@ -331,8 +331,8 @@ void SharedTransport::pass(const CollectiveCall& call, Channel& channel, bool se
     int64_t& said = channel.bytes[done % 2];
     if (sends) said = bytes;
     if (said != bytes) {
-      abort(format("workers disagree: worker {} sends {} bytes, worker {} expects {}{}",
-                            call.peer, said, rank_, bytes, place_text(call.place)));
+      fail_all(format("workers disagree: worker {} sends {} bytes, worker {} expects {}{}",
+                      call.peer, said, rank_, bytes, place_text(call.place)));
       fail_with_others();
     }
     auto piece = static_cast<size_t>(std::min(kChannelBytes, bytes - at));

@@ -53,10 +53,10 @@ class SharedTransport final : public Transport {
   /// worker failed or time is up.
   void wait(int other, std::atomic<uint32_t>& word, std::atomic<uint32_t>& sleepers,
             FunctionRef<bool(uint32_t)> reached);
-  void abort_late();
+  void fail_late();
   [[noreturn]] void fail_with_others();
 
-  void abort(std::string_view reason) const { world_->abort(reason); }
+  void fail_all(std::string_view reason) const { world_->fail_all(reason); }
 
   std::mutex mutex_;  // one call at a time
   std::shared_ptr<WorldMemory> memory_;

@@ -13,7 +13,7 @@ namespace tn::workers {
 namespace {
 
 /// -1: it is not set.
-int number_of(const char* variable) {
+int number_variable(const char* variable) {
   const char* text = std::getenv(variable);
   if (!text || !*text) return -1;
   int value = -1;
@@ -25,16 +25,17 @@ int number_of(const char* variable) {
 }
 
 std::unique_ptr<Transport> open_world() {
-  int rank = number_of(kRankVariable), size = number_of(kSizeVariable);
-  int file = number_of(kMemoryVariable);
+  int rank = number_variable("TENON_RANK"), size = number_variable("TENON_SIZE");
+  int file = number_variable("TENON_WORLD_MEMORY");
   if (rank < 0 && size < 0) return std::make_unique<SharedTransport>(WorldMemory::make(1), 0);
   if (rank < 0 || size < 1 || rank >= size || file < 0)
     fail(Hint{"start the program with `tenon launch -n 4 program.py`"},
-         "workers: the environment is incomplete: {}={}, {}={}, {}={}", kRankVariable, rank,
-         kSizeVariable, size, kMemoryVariable, file);
+         "workers: the environment is incomplete: TENON_RANK={}, TENON_SIZE={}, "
+         "TENON_WORLD_MEMORY={}",
+         rank, size, file);
   std::shared_ptr<WorldMemory> memory = WorldMemory::open(file);
   if (memory->size() != size)
-    fail("workers: {} is {}, but the launcher started {}", kSizeVariable, size, memory->size());
+    fail("workers: TENON_SIZE is {}, but the launcher started {}", size, memory->size());
   return std::make_unique<SharedTransport>(std::move(memory), rank);
 }
 
@@ -59,8 +60,7 @@ Transport& group(std::string_view name) {
   std::lock_guard lock(groups().mutex);
   auto& by_name = groups().by_name;
   auto found = by_name.find(name);
-  if (found == by_name.end() && name == kWorld)
-    found = by_name.emplace(name, open_world()).first;
+  if (found == by_name.end() && name == kWorld) found = by_name.emplace(name, open_world()).first;
   if (found == by_name.end()) fail("workers: there is no group '{}'", name);
   return *found->second;
 }

@@ -6,11 +6,6 @@
 
 namespace tn::workers {
 
-/// Variables that `tenon launch` sets for each worker.
-inline constexpr const char* kRankVariable = "TENON_RANK";
-inline constexpr const char* kSizeVariable = "TENON_SIZE";
-inline constexpr const char* kMemoryVariable = "TENON_WORLD_MEMORY";  // a file descriptor
-
 /// The name of the group of all workers.
 inline constexpr std::string_view kWorld = "world";
 

@@ -135,7 +135,7 @@ Channel& WorldMemory::channel(int from, int to) const {
                                      number * pages(sizeof(Channel)));
 }
 
-void WorldMemory::abort(std::string_view reason) {
+void WorldMemory::fail_all(std::string_view reason) {
   uint32_t none = 0;
   if (!header().failed.compare_exchange_strong(none, 1)) return;
   size_t length = std::min(reason.size(), sizeof header().reason - 1);

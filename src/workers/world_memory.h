@@ -24,12 +24,12 @@ struct PublishedCall {
 };
 
 /// What one worker writes and all read.
-struct alignas(128) WorkerRecord {
-  std::atomic<uint32_t> arrived = 0;   // phases of collectives that it has reached
-  std::atomic<uint32_t> sleepers = 0;  // workers that wait for `arrived` to grow
-  std::atomic<uint32_t> busy = 0;   // inside of a collective
-  std::atomic<uint32_t> ended = 0;  // its process has ended
-  PublishedCall calls[2];          // the current one and the one before, by parity of the number
+struct WorkerRecord {
+  alignas(128) std::atomic<uint32_t> arrived = 0;  // phases of collectives that it has reached
+  std::atomic<uint32_t> sleepers = 0;              // workers that wait for `arrived` to grow
+  std::atomic<uint32_t> busy = 0;                  // inside of a collective
+  std::atomic<uint32_t> ended = 0;                 // its process has ended
+  PublishedCall calls[2];  // the current one and the one before, by parity of the number
 };
 
 /// "all_reduce #3 of 1000 elements of 4 bytes (train.py:31)"
@@ -38,8 +38,8 @@ std::string text_of(const PublishedCall& call);
 std::string whereabouts(const WorkerRecord& record);
 
 /// One direction between two workers. Pieces are numbered; the room has space for two.
-struct alignas(128) Channel {
-  std::atomic<uint32_t> written = 0, read = 0;
+struct Channel {
+  alignas(128) std::atomic<uint32_t> written = 0, read = 0;
   std::atomic<uint32_t> sleepers = 0;
   int64_t bytes[2];  // of the whole message that a piece belongs to
   alignas(128) std::byte room[2][kChannelBytes];
@@ -74,7 +74,7 @@ class WorldMemory {
   Channel& channel(int from, int to) const;
 
   /// Makes every waiting and later call of every worker fail. The first reason stays.
-  void abort(std::string_view reason);
+  void fail_all(std::string_view reason);
   bool has_failed() const { return header().failed.load(std::memory_order_acquire) != 0; }
   std::string reason() const;
 

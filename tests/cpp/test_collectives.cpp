@@ -76,14 +76,16 @@ TEST_CASE("the gradient of a sum that every worker weighs differently") {
   for (const Tensors& of_worker : out) CHECK(of_worker[0].item<float>() == 3);
 }
 
-TEST_CASE("one worker has all there is, more need a transport") {
+TEST_CASE("one worker has all there is, more need a group") {
   Tensor x = array<float>({1, 2, 3, 4}, {2, 2});
   ops::DigitAttrs alone{"data", 1, Axis(0), 1};
   for (const OpDef* op : {&ops::all_gather, &ops::reduce_scatter, &ops::slice_of_worker})
     CHECK(bytes_of(emit(*op, {x}, alone)) == bytes_of(x));
   std::string error = error_in([&] { emit(ops::all_sum, {x}, kGroup).eval(); });
-  CHECK(
-      contains(error, "all_sum: 2 workers along 'data' are not connected: there is no transport"));
+  CHECK(contains(error, "workers: there is no group 'data'"));
+  ops::GroupAttrs world{"world", 2};
+  error = error_in([&] { emit(ops::all_sum, {x}, world).eval(); });
+  CHECK(contains(error, "workers: group 'world' has 1 workers, not 2"));
 }
 
 TEST_CASE("collectives refuse what they cannot divide") {

@@ -65,7 +65,7 @@ TEST_CASE("errors of compiled models") {
   check_error("show: no stage \"colours\": there are flattening, terminals, shapes, types",
               [&] { physical.show("colours"); });
   Values params = physical.randomize_params();
-  check_error("evaluate: model has no output 'z'\n  hint: there are y", [&] {
+  check_error("evaluate: model has no 'z' among its outputs\n  hint: did you mean 'y'?", [&] {
     physical.evaluate_gradients(params, {{"x", ones({4, 3})}}, {{"z", ones({4, 2})}});
   });
   check_error("model: 'x' has no gradient: it is int32", [&] {
@@ -76,6 +76,6 @@ TEST_CASE("errors of compiled models") {
   Model dropout;
   dropout |= Dropout(0.5)({{"input", "x"}, {"output", "y"}});
   PhysicalModel drawing = model::compile(dropout, {.shapes = {{"x", "4"}}});
-  check_error("evaluate: model draws random numbers and has no key\n  hint: give a state",
+  check_error("evaluate: model draws random numbers and has no key\n  hint: give the state",
               [&] { drawing.evaluate({}, {{"x", ones({4})}}); });
 }

@@ -9,8 +9,7 @@
 
 #include "base/half.h"
 #include "base/text.h"
-#include "workers/fold.h"
-#include "workers/launcher.h"
+#include "workers/rank_fold.h"
 #include "workers/shared_transport.h"
 
 using namespace tn;
@@ -42,7 +41,8 @@ void expect_no_errors(const std::vector<std::string>& errors) {
 }
 
 float value(int rank, int64_t i) {
-  return static_cast<float>((i * 37 + rank * 101) % 1009) * 0.37f + 0.001f * static_cast<float>(rank);
+  return static_cast<float>((i * 37 + rank * 101) % 1009) * 0.37f +
+         0.001f * static_cast<float>(rank);
 }
 
 std::vector<float> operand(int rank, int64_t count) {
@@ -51,7 +51,7 @@ std::vector<float> operand(int rank, int64_t count) {
   return x;
 }
 
-/// The order that workers/fold.h promises.
+/// The order that workers/rank_fold.h promises.
 float tree_sum(const std::vector<float>& x) {
   if (x.size() == 1) return x[0];
   size_t half = std::bit_floor(x.size() - 1);
@@ -189,6 +189,11 @@ TEST_CASE("workers: calls that differ are reported by every worker") {
     CHECK(error.find("all_reduce #2 of 9 elements of 4 bytes (train.py:31)") != error.npos);
     CHECK(error.find("all_reduce #2 of 10 elements of 4 bytes (train.py:31)") != error.npos);
   }
+}
+
+TEST_CASE("workers: their number is limited") {
+  CHECK_THROWS_WITH(WorldMemory::make(0),
+                    "workers: the number of workers must be between 1 and 256: 0");
 }
 
 TEST_CASE("workers: an error of one ends the calls of all") {

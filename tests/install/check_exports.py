@@ -25,6 +25,7 @@ def scopes_of(name):
     """The parts of a qualified name, without arguments: tn::nn::f(int) -> [tn, nn, f]."""
     name = re.sub(r"^(typeinfo name|typeinfo|vtable|VTT|guard variable) for ", "", name)
     name = re.sub(r"\[abi:\w+\]", "", name)
+    name = re.sub(r"\boperator [\w:].*", "operator", name)  # a conversion
     name = re.sub(r"\boperator\W+?(?=\()", "operator", name)
     while NESTED.search(name):
         name = NESTED.sub("", name)

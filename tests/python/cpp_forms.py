@@ -7,6 +7,7 @@ NAMESPACES = {
     "Tensor": ("tn", "tn::Tensor"),
     "amp": ("tn::amp",),
     "data": ("tn::data",),
+    "distributed": ("tn::distributed",),
     "fft": ("tn",),
     "linalg": ("tn::linalg", "tn"),
     "memory": ("tn",),
@@ -104,6 +105,9 @@ FORMS = {
     "linalg.cond": "tn::condition_number",
     "linalg.norm": "tn::vector_norm",
     "model.Connection": "tn::model::Connected",
+    "model.Huber": "tn::model::HuberLoss",
+    "model.L1": "tn::model::L1Loss",
+    "model.MSE": "tn::model::MSELoss",
     "model.MatMul": "tn::model::op_block",
     "model.ScaledDotProduct": "tn::model::op_block",
     "model.Sequential": "tn::model::Model",  # model |= block
@@ -111,6 +115,10 @@ FORMS = {
     "model.compile_model": "tn::model::compile",
     "nn.ModuleDict": "std::map",  # fields may be maps and vectors of modules
     "nn.ModuleList": "std::vector",
+    "distributed.average_gradients": "tn::distributed::all_sum",
+    "distributed.barrier": "tn::distributed::Group",  # its barrier()
+    "distributed.is_available": "tn::distributed::init",  # its size()
+    "nn.average_gradients": "tn::distributed::all_sum",
     "nn.checkpoint": "tn::checkpoint",
     "random.State": "tn::random::state",
     "signal.context": "tn::signal::Context",
@@ -147,19 +155,12 @@ ACTIVATIONS = {
 }
 
 # No form, by reason.
-_LAYERS = """ALiBi AdaptiveMaxPool1d AdaptiveMaxPool2d AdaptiveMaxPool3d BCELoss BCEWithLogitsLoss
-    CircularPad1d CircularPad2d CircularPad3d ConstantPad1d ConstantPad2d ConstantPad3d
-    CrossEntropyLoss GRU GRUCell GaussianNLLLoss HuberLoss Identity KLDivLoss L1Loss LSTM LSTMCell
-    MSELoss MarginRankingLoss NLLLoss PReLU RNN RNNCell ReflectionPad1d ReflectionPad2d
-    ReflectionPad3d ReplicationPad1d ReplicationPad2d ReplicationPad3d RoPE
-    SinusoidalPositionalEncoding SmoothL1Loss Transformer TransformerDecoder
-    TransformerDecoderLayer TransformerEncoder TransformerEncoderLayer TripletMarginLoss Upsample
-    ZeroPad1d ZeroPad2d ZeroPad3d""".split()
+_LAYERS = """GRU Identity LSTM PReLU RNN Transformer TransformerDecoder TransformerDecoderLayer
+    TransformerEncoder TransformerEncoderLayer Upsample""".split()
 REASONS = {
     "layers and losses that are written in Python until they are records": [
         *(f"nn.{name}" for name in _LAYERS),
         *(f"model.{name}" for name in _LAYERS if name != "Identity"),
-        *"nn.AdaptiveAvgPool1d nn.AdaptiveAvgPool2d nn.AdaptiveAvgPool3d".split(),
     ],
     "an optimizer without a rule for one tensor (docs/design/032-optimizers.md)": [
         *"optim.LBFGS nn.LBFGS".split()

@@ -26,7 +26,8 @@ def built_library():
 
 def _libraries(library):
     """The library and what it needs, as its pkg-config file says."""
-    flags = re.search("^Libs: .*-ltenon(.*)$", (library.parent / "tenon.pc").read_text(), re.M)
+    text = (library.parent / "tenon_static.pc").read_text()
+    flags = re.search("^Libs: .*-l:libtenon.a(.*)$", text, re.M)
     mold = ["-fuse-ld=mold"] if shutil.which("mold") else []
     return [*mold, str(library), *flags[1].split()]
 

@@ -1,4 +1,4 @@
-"""Programs of several workers: collectives by hand, the launcher, and what happens when one fails."""
+"""Programs of several workers: collectives, the launcher, and workers that fail."""
 
 import os
 import signal
@@ -13,13 +13,14 @@ import pytest
 import tenon as tn
 
 PRELUDE = """
+import os
 import numpy as np
 import tenon as tn
 from tenon import distributed as dist
 world = dist.init()
 rank, size = world.rank(), world.size()
-def say(*words):
-    print(rank, *words, flush=True)
+def say(*words):  # one write a line: workers share the output
+    os.write(1, (" ".join(map(str, (rank, *words))) + "\\n").encode())
 """
 
 
@@ -180,7 +181,7 @@ def test_a_worker_that_hangs_is_reported(tmp_path):
 
 def test_workers_end_with_their_launcher(tmp_path):
     path = tmp_path / "program.py"
-    path.write_text("import os, time\nprint(os.getpid(), flush=True)\ntime.sleep(1000)\n")
+    path.write_text("import os, time\nos.write(1, b'%d\\n' % os.getpid())\ntime.sleep(1000)\n")
     command = [sys.executable, "-m", "tenon", "launch", "-n", "2", str(path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as launcher:
         workers = [int(launcher.stdout.readline()) for _ in range(2)]
@@ -194,7 +195,7 @@ def test_workers_end_with_their_launcher(tmp_path):
 
 def test_launcher_passes_signals_on(tmp_path):
     path = tmp_path / "program.py"
-    path.write_text("import time\nprint('ready', flush=True)\ntime.sleep(1000)\n")
+    path.write_text("import os, time\nos.write(1, b'ready\\n')\ntime.sleep(1000)\n")
     command = [sys.executable, "-m", "tenon", "launch", "-n", "2", str(path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as launcher:
         assert [launcher.stdout.readline() for _ in range(2)] == ["ready\n"] * 2
@@ -228,6 +229,18 @@ def test_environments_of_no_launcher(environment, text):
     done = subprocess.run(command, env=os.environ | environment, capture_output=True, text=True)
     assert done.returncode == 1
     assert text in done.stderr
+
+
+def test_the_size_is_that_of_the_launcher(tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text(
+        "import os\nos.environ['TENON_SIZE'] = '5'\n"
+        "import tenon as tn\ntn.distributed.init()\n"
+    )
+    command = [sys.executable, "-m", "tenon", "launch", "-n", "2", str(path)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "workers: TENON_SIZE is 5, but the launcher started 2" in done.stderr
 
 
 def test_misuse():

@@ -92,6 +92,7 @@ from ..optim.multi import MultiOptimizer  # isort: skip
 from ..optim.optimizer import Optimizer  # isort: skip
 from ..optim.optimizers import *  # isort: skip  # noqa: F403
 from ..distributed import average_gradients
+
 from ..optim import clipping as utils  # isort: skip (PyTorch's nn.utils.clip_grad_norm_)
 from ..optim import optimizers as _optimizers  # isort: skip
 

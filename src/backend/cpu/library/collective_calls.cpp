@@ -31,8 +31,7 @@ Transport& group_of(std::string_view name, int64_t size) {
 /// A worker that is alone has all there is.
 void run(std::string_view group, int64_t size, const CollectiveCall& call) {
   if (size > 1) return group_of(group, size).run(call);
-  std::memcpy(call.out, call.in,
-              static_cast<size_t>(call.count) * element_bytes(call.element));
+  std::memcpy(call.out, call.in, static_cast<size_t>(call.count) * element_bytes(call.element));
 }
 
 /// A tensor whose axis `axis` has a digit for the workers: [outer, workers, inner], in bytes.

@@ -9,10 +9,10 @@ namespace {
 /// All tables as one, by op.
 std::vector<LibraryKernel> all_kernels() {
   std::vector<LibraryKernel> all;
-  for (LibraryTable table : {attention_kernels(), collective_kernels(), convolution_kernels(),
-                             factor_kernels(), fourier_kernels(), host_kernels(),
-                             indexing_kernels(), product_kernels(), random_kernels(),
-                             sort_kernels(), window_kernels()})
+  for (LibraryTable table :
+       {attention_kernels(), collective_kernels(), convolution_kernels(), factor_kernels(),
+        fourier_kernels(), host_kernels(), indexing_kernels(), product_kernels(), random_kernels(),
+        sort_kernels(), window_kernels()})
     all.insert(all.end(), table.begin(), table.end());
   std::ranges::stable_sort(all, std::less<>(), &LibraryKernel::op);
   return all;

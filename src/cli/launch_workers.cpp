@@ -1,6 +1,6 @@
 // A worker that fails makes the calls of all others fail, which names it. Those that do not end by
 // themselves are terminated, then killed. Workers die with their launcher.
-#include "workers/launcher.h"
+#include "cli/launch_workers.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -17,7 +17,6 @@
 
 #include "base/error.h"
 #include "workers/shared_transport.h"
-#include "workers/world.h"
 
 extern char** environ;
 
@@ -56,13 +55,13 @@ std::vector<std::string> environment_of(int rank, const LaunchRequest& request, 
   for (char** entry = environ; *entry; ++entry) {
     std::string_view text = *entry;
     std::string_view name = text.substr(0, text.find('='));
-    if (name != kRankVariable && name != kSizeVariable && name != kMemoryVariable)
+    if (name != "TENON_RANK" && name != "TENON_SIZE" && name != "TENON_WORLD_MEMORY")
       variables.emplace_back(text);
   }
   auto add = [&](const char* name, int value) {
     variables.push_back(format("{}={}", name, value));
   };
-  add(kRankVariable, rank), add(kSizeVariable, request.size), add(kMemoryVariable, file);
+  add("TENON_RANK", rank), add("TENON_SIZE", request.size), add("TENON_WORLD_MEMORY", file);
   int cores = static_cast<int>(std::thread::hardware_concurrency());
   int threads = request.threads ? request.threads : std::max(1, cores / request.size);
   if (request.threads || !std::getenv("TENON_NUM_THREADS")) add("TENON_NUM_THREADS", threads);
@@ -152,16 +151,20 @@ class Launch {
 
   void ended(int rank, int status) {
     WorkerRecord& record = memory_->record(rank);
+    bool is_well = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    if (!is_well) failed(rank, status);  // first, so that the others report it
     record.ended = 1;
     wake(record.arrived);
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return;
-    std::string how = WIFSIGNALED(status)
-                          ? format("was killed by signal {}", WTERMSIG(status))
+  }
+
+  void failed(int rank, int status) {
+    WorkerRecord& record = memory_->record(rank);
+    std::string how = WIFSIGNALED(status) ? format("was killed by signal {}", WTERMSIG(status))
                       : WEXITSTATUS(status) == kCannotStart
                           ? format("could not start {}", request_.command[0])
                           : format("ended with code {}", WEXITSTATUS(status));
     std::string text = format("worker {} {}{}", rank, how, whereabouts(record));
-    memory_->abort(text);
+    memory_->fail_all(text);
     if (code_ == 0) {
       code_ = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
       if (!is_stopping_) report_(text);

@@ -1,6 +1,6 @@
 #pragma once
-// The kernels behind workers/fold.h, compiled once per CPU level.
-#include "workers/fold.h"
+// The kernels behind workers/rank_fold.h, compiled once per CPU level.
+#include "workers/rank_fold.h"
 
 namespace tn::workers {
 

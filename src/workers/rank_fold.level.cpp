@@ -1,10 +1,10 @@
-// Folds blocks of elements that stay in the L1 cache, in the order of workers/fold.h.
+// Folds blocks of elements that stay in the L1 cache, in the order of workers/rank_fold.h.
 #include <algorithm>
 #include <bit>
 #include <complex>
 
 #include "base/half.h"
-#include "workers/fold_kernels.h"
+#include "workers/rank_fold_kernels.h"
 
 namespace tn::TN_LEVEL {
 namespace {

@@ -1,8 +1,8 @@
 // Chooses the kernels of this machine's CPU level.
-#include "workers/fold.h"
+#include "workers/rank_fold.h"
 
 #include "runtime/cpu_level.h"
-#include "workers/fold_kernels.h"
+#include "workers/rank_fold_kernels.h"
 
 namespace tn::workers {
 
