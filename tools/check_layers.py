@@ -12,7 +12,7 @@ MAY_SEE = {  # folder of src/: what it may include, besides itself and the publi
     "base": "",
     "runtime": "base",
     "storage": "base runtime",
-    "workers": "base runtime",
+    "workers": "base runtime ir plan ops backend",
     "ir": "base runtime",
     "loop": "base runtime ir",
     "plan": "base runtime ir loop",

@@ -94,8 +94,10 @@ def find_definitions(folder):
     return dict(sorted(written.items()))
 
 
-def is_recorded(text):
-    return not text.startswith("Composite<") or ".recorded = true" in text
+def is_in_runtime(text):
+    """Whether graphs of the runtime library may have the op: it is recorded, and for one worker."""
+    is_recorded = not text.startswith("Composite<") or ".recorded = true" in text
+    return is_recorded and "mesh_axis" not in text
 
 
 def table(function, constant, names):
@@ -114,8 +116,8 @@ def main():
     if not OPS.is_dir():
         return
     ops, layers = find_definitions(OPS), find_definitions(NN / "layers")
-    recorded = [name for name, text in ops.items() if is_recorded(text)]
-    named = [name for name, text in ops.items() if not is_recorded(text)]
+    recorded = [name for name, text in ops.items() if is_in_runtime(text)]
+    named = [name for name, text in ops.items() if not is_in_runtime(text)]
     decls = "".join(f"extern const OpDef {name};\n" for name in ops)
     layer_decls = "".join(f"extern const LayerDef {name};\n" for name in layers)
     pointers = "\n".join(f"      &layers::{name}," for name in layers)

@@ -14,7 +14,7 @@ namespace tn::distributed {
 namespace {
 
 [[maybe_unused]] const bool is_installed = [] {
-  workers::group_named = workers::group;
+  workers::install_kernels();
   return true;
 }();
 

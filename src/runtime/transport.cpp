@@ -2,8 +2,6 @@
 
 namespace tn::workers {
 
-Transport& (*group_named)(std::string_view name) = nullptr;
-
 std::string_view name_of(Collective kind) {
   constexpr std::string_view kNames[] = {"barrier",        "all_reduce", "all_gather",
                                          "reduce_scatter", "all_to_all", "broadcast"};

@@ -51,7 +51,4 @@ class Transport {
   virtual std::unique_ptr<Transport> split(int color, int key) = 0;
 };
 
-/// A group of workers by its name. Installed by workers/; null where programs have one worker only.
-extern Transport& (*group_named)(std::string_view name);
-
 }  // namespace tn::workers

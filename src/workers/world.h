@@ -9,6 +9,9 @@ namespace tn::workers {
 /// The name of the group of all workers.
 inline constexpr std::string_view kWorld = "world";
 
+/// Gives the CPU its kernels of collectives, which the runtime library is without.
+void install_kernels();
+
 /// A group by its name. That of all workers is made at the first call; without a launcher there is
 /// one worker.
 Transport& group(std::string_view name);

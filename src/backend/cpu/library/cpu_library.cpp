@@ -9,23 +9,28 @@ namespace {
 /// All tables as one, by op.
 std::vector<LibraryKernel> all_kernels() {
   std::vector<LibraryKernel> all;
-  for (LibraryTable table :
-       {attention_kernels(), collective_kernels(), convolution_kernels(), factor_kernels(),
-        fourier_kernels(), host_kernels(), indexing_kernels(), product_kernels(), random_kernels(),
-        sort_kernels(), window_kernels()})
+  for (LibraryTable table : {attention_kernels(), convolution_kernels(), factor_kernels(),
+                             fourier_kernels(), host_kernels(), indexing_kernels(),
+                             product_kernels(), random_kernels(), sort_kernels(), window_kernels()})
     all.insert(all.end(), table.begin(), table.end());
   std::ranges::stable_sort(all, std::less<>(), &LibraryKernel::op);
   return all;
 }
 
-const std::vector<LibraryKernel>& kernels() {
-  static const auto& all = *new std::vector<LibraryKernel>(all_kernels());
+std::vector<LibraryKernel>& kernels() {
+  static auto& all = *new std::vector<LibraryKernel>(all_kernels());
   return all;
 }
 // At load: a fork while another thread makes it would leave it half-made in the child.
 [[maybe_unused]] const auto& kernels_at_load = kernels();
 
 }  // namespace
+
+void add_kernels(LibraryTable table) {
+  std::vector<LibraryKernel>& all = kernels();
+  all.insert(all.end(), table.begin(), table.end());
+  std::ranges::stable_sort(all, std::less<>(), &LibraryKernel::op);
+}
 
 const LibraryKernel* library_kernel(const OpDef& op, Types in) {
   for (const LibraryKernel& kernel :

@@ -9,7 +9,6 @@ namespace tn::cpu {
 using LibraryTable = std::span<const LibraryKernel>;
 
 LibraryTable attention_kernels();
-LibraryTable collective_kernels();
 LibraryTable convolution_kernels();
 LibraryTable factor_kernels();
 LibraryTable fourier_kernels();
@@ -20,6 +19,8 @@ LibraryTable random_kernels();
 LibraryTable sort_kernels();
 LibraryTable window_kernels();
 
+/// Adds a table that the runtime library is without. Called when the library is loaded.
+void add_kernels(LibraryTable table);
 /// Of all tables.
 const LibraryKernel* library_kernel(const OpDef& op, Types in);
 

@@ -1,5 +1,5 @@
-// Collectives: the transport of the group moves and folds the data; here it is brought into the
-// order that the transport knows, one piece per worker.
+// The kernels of collectives on the CPU. The transport of the group moves and folds the data; here
+// it is brought into the order that the transport knows, one piece per worker.
 #include <cstring>
 #include <vector>
 
@@ -9,6 +9,7 @@
 #include "ops/op_decls.h"
 #include "ops/runtime_types.h"
 #include "runtime/transport.h"
+#include "workers/world.h"
 
 namespace tn::cpu {
 namespace {
@@ -20,9 +21,7 @@ using workers::Fold;
 using workers::Transport;
 
 Transport& group_of(std::string_view name, int64_t size) {
-  if (!workers::group_named)
-    unsupported({"run it with the whole library"}, "this library runs programs of one worker only");
-  Transport& group = workers::group_named(name);
+  Transport& group = workers::group(name);
   if (group.size() != size)
     fail("workers: group '{}' has {} workers, not {}", name, group.size(), size);
   return group;
@@ -143,7 +142,10 @@ constexpr LibraryKernel kEntriesCollectives[] = {
 };
 
 }  // namespace
-
-LibraryTable collective_kernels() { return kEntriesCollectives; }
-
 }  // namespace tn::cpu
+
+namespace tn::workers {
+
+void install_kernels() { cpu::add_kernels(cpu::kEntriesCollectives); }
+
+}  // namespace tn::workers
