@@ -488,3 +488,8 @@ def test_state_that_cannot_be_made():
     with pytest.raises(TypeError, match="a new Stateful in the outputs cannot be created") as e:
         f(ones(2))
     assert "hint: create it before the function is called" in str(e.value)
+
+
+def test_frequencies_of_positions_are_ordered():
+    with pytest.raises(tn.Error, match="0 < min_freq <= max_freq must hold: 2 and 1"):
+        tn.nn.SinusoidalPositionalEncoding(8, min_freq=2.0, max_freq=1.0)

@@ -88,7 +88,7 @@ def test_random_blocks_need_a_key() -> None:
     model += tn.model.Dropout(0.5)
     physical = tn.compile(model, shapes={"input": [64]})
     x = {"input": tn.ones(64)}
-    assert "give state=" in error_of(lambda: physical.evaluate({}, x))
+    assert "hint: give the state" in error_of(lambda: physical.evaluate({}, x))
     state = physical.initial_state(seed=3)
     first, state_1 = physical.evaluate({}, x, state=state)
     again, _ = physical.evaluate({}, x, state=state)
