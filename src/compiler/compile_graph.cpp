@@ -25,7 +25,7 @@ constinit const Compiler* compiler = nullptr;
 namespace {
 
 const Compiler& compiler_for(const Graph& graph) {
-  invariant(compiler != nullptr, "{}: the runtime has no compiler", graph.name);
+  if (!compiler) fail("{}: the runtime has no compiler", graph.name);
   return *compiler;
 }
 

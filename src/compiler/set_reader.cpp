@@ -249,7 +249,11 @@ std::vector<KernelSet> sets_from_bytes(std::string_view plan,
                                        std::span<const std::string_view> code,
                                        std::span<const Bound> constants,
                                        const CompileOptions& options, bool stranger) {
-  return SetReader(plan, code, constants, stranger).read(options);
+  try {
+    return SetReader(plan, code, constants, stranger).read(options);
+  } catch (const InternalError& e) {  // LoopIR that means nothing
+    fail("damaged: {}", e.what());
+  }
 }
 
 }  // namespace tn

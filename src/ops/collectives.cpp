@@ -19,15 +19,18 @@
 namespace tn::ops {
 namespace {
 
+constexpr int64_t kMostWorkers = 1 << 20, kMostRadix = int64_t{1} << 40;
+
 void check_workers(std::string_view op, int64_t workers) {
-  if (workers < 1) fail("{}: a group has 1 or more workers: {}", op, workers);
+  if (workers < 1 || workers > kMostWorkers)
+    fail("{}: a group has 1 to {} workers: {}", op, kMostWorkers, workers);
 }
 
 /// The extent without the digit of the workers.
 Dim without_digit(std::string_view op, const Type& x, Axis axis, int64_t radix, int64_t workers) {
   check_workers(op, workers);
   int k = normal_axis(axis, x.rank(), op);
-  if (radix < 1 || !decide_divides(radix * workers, x.shape[k]))
+  if (radix < 1 || radix > kMostRadix || !decide_divides(radix * workers, x.shape[k]))
     fail("{}: {} workers at radix {} do not divide axis {}: {}", op, workers, radix, k, x);
   return floor_div(x.shape[k], workers);
 }
@@ -42,11 +45,11 @@ Dim with_digit(std::string_view op, const Type& x, Axis axis, int64_t radix, int
 
 Type infer_gathered(std::string_view op, const DigitAttrs& a, const Type& x) {
   Dim extent = with_digit(op, x, a.axis, a.radix, a.workers);
-  return {x.dtype, with_extent(x.shape, a.axis.i, extent)};
+  return {x.dtype, with_extent(x.shape, normal_axis(a.axis, x.rank(), op), extent)};
 }
 Type infer_divided(std::string_view op, const DigitAttrs& a, const Type& x) {
   Dim extent = without_digit(op, x, a.axis, a.radix, a.workers);
-  return {x.dtype, with_extent(x.shape, a.axis.i, extent)};
+  return {x.dtype, with_extent(x.shape, normal_axis(a.axis, x.rank(), op), extent)};
 }
 
 TypeList infer_exchange(const ExchangeAttrs& a, Types in) {

@@ -66,7 +66,8 @@ constinit const OpDef angle = Composite<AngleAttrs>{
 };
 
 static Type infer_make_complex(const NoAttrs&, Types in) {
-  invariant(decide_equal(in[0]->shape, in[1]->shape), "make_complex: {} and {}", *in[0], *in[1]);
+  if (!decide_equal(in[0]->shape, in[1]->shape))
+    fail("make_complex: the parts have different shapes: {} and {}", *in[0], *in[1]);
   return {complex_of(in[0]->dtype), in[0]->shape};
 }
 

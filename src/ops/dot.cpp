@@ -58,7 +58,7 @@ void check_distinct(const Axes& batch, const Axes& contracted, const Type& x) {
   uint32_t seen = 0;
   for (const Axes* axes : {&batch, &contracted})
     for (Axis a : *axes) {
-      invariant(a.i >= 0 && a.i < x.rank(), "dot: no axis {}: {}", a.i, x);
+      if (a.i < 0 || a.i >= x.rank()) fail(Fault::index, "dot: no axis {}: {}", a.i, x);
       if (seen >> a.i & 1) fail("dot: axis {} is named twice: {}", a.i, x);
       seen |= 1u << a.i;
     }

@@ -53,8 +53,8 @@ void prepare_scatter(ScatterAttrs& a, Tensors& in) {
 Type infer_scatter(const ScatterAttrs& a, Types in) {
   Shape points = index_shape("scatter", in.subspan(2));
   Shape shape = indexed_shape("scatter", *in[0], a.axes, a.batch_dims, points);
-  invariant(decide_equal(in[1]->shape, shape) && in[1]->dtype == in[0]->dtype,
-            "scatter: updates of {} do not fit {}{}", *in[1], in[0]->dtype, shape);
+  if (!decide_equal(in[1]->shape, shape) || in[1]->dtype != in[0]->dtype)
+    fail("scatter: updates of {} do not fit {}{}", *in[1], in[0]->dtype, shape);
   return *in[0];
 }
 
@@ -234,8 +234,8 @@ void prepare_slice_update(SliceAttrs& a, Tensors& in) {
 
 Type infer_slice_update(const SliceAttrs& a, Types in) {
   Shape shape = sliced_shape(a, *in[0]);
-  invariant(decide_equal(in[1]->shape, shape) && in[1]->dtype == in[0]->dtype,
-            "slice_update: an update of {} does not fit {}{}", *in[1], in[0]->dtype, shape);
+  if (!decide_equal(in[1]->shape, shape) || in[1]->dtype != in[0]->dtype)
+    fail("slice_update: an update of {} does not fit {}{}", *in[1], in[0]->dtype, shape);
   return *in[0];
 }
 
