@@ -1,13 +1,13 @@
 // The kernels of collectives on the CPU. The transport of the group moves and folds the data; here
 // it is brought into the order that the transport knows, one piece per worker.
 #include <cstring>
-#include <vector>
 
 #include "backend/cpu/library/cpu_library.h"
 #include "base/error.h"
 #include "ops/collectives.h"
 #include "ops/op_decls.h"
 #include "ops/runtime_types.h"
+#include "runtime/buffer.h"
 #include "runtime/transport.h"
 #include "workers/world.h"
 
@@ -55,6 +55,8 @@ void exchange_digits(const void* from, void* to, int64_t first, int64_t second, 
                   static_cast<size_t>(inner));
 }
 
+BufferRef room_for(const InternedType& type) { return allocate(static_cast<size_t>(type.bytes())); }
+
 CollectiveCall call_of(Collective kind, const LibraryCall& call) {
   return {.kind = kind,
           .element = element_of(call.in_types[0]->dtype),
@@ -80,11 +82,11 @@ void run_all_gather(const LibraryCall& call) {
   const auto& a = *static_cast<const DigitAttrs*>(call.attrs);
   Divided d = divided(*call.out_types[0], a.axis.i, a.radix, a.workers);
   CollectiveCall made = call_of(Collective::all_gather, call);
-  std::vector<std::byte> room;
-  if (d.outer != 1) room.resize(static_cast<size_t>(call.out_types[0]->bytes()));
-  if (d.outer != 1) made.out = room.data();
+  if (d.outer == 1) return run(a.mesh_axis, a.workers, made);
+  BufferRef room = room_for(*call.out_types[0]);
+  made.out = room.data();
   run(a.mesh_axis, a.workers, made);
-  if (d.outer != 1) exchange_digits(room.data(), call.out[0], a.workers, d.outer, d.inner);
+  exchange_digits(room.data(), call.out[0], a.workers, d.outer, d.inner);
 }
 
 void run_reduce_scatter(const LibraryCall& call) {
@@ -92,12 +94,10 @@ void run_reduce_scatter(const LibraryCall& call) {
   Divided d = divided(*call.in_types[0], a.axis.i, a.radix, a.workers);
   CollectiveCall made = call_of(Collective::reduce_scatter, call);
   made.count = call.out_types[0]->elements;
-  std::vector<std::byte> room;
-  if (d.outer != 1) {
-    room.resize(static_cast<size_t>(call.in_types[0]->bytes()));
-    exchange_digits(call.in[0], room.data(), d.outer, a.workers, d.inner);
-    made.in = room.data();
-  }
+  if (d.outer == 1) return run(a.mesh_axis, a.workers, made);
+  BufferRef room = room_for(*call.in_types[0]);
+  exchange_digits(call.in[0], room.data(), d.outer, a.workers, d.inner);
+  made.in = room.data();
   run(a.mesh_axis, a.workers, made);
 }
 
@@ -105,7 +105,7 @@ void run_all_to_all(const LibraryCall& call) {
   const auto& a = *static_cast<const ExchangeAttrs*>(call.attrs);
   // Parts of what this worker holds, by the digit that will be divided.
   Divided to = divided(*call.in_types[0], a.to_axis.i, a.to_radix, a.workers);
-  std::vector<std::byte> sent(static_cast<size_t>(call.in_types[0]->bytes())), got(sent.size());
+  BufferRef sent = room_for(*call.in_types[0]), got = room_for(*call.in_types[0]);
   exchange_digits(call.in[0], sent.data(), to.outer, a.workers, to.inner);
   CollectiveCall made = call_of(Collective::all_to_all, call);
   made.count /= a.workers, made.in = sent.data(), made.out = got.data();

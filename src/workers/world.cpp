@@ -39,10 +39,6 @@ std::unique_ptr<Transport> open_world() {
   return std::make_unique<SharedTransport>(std::move(memory), rank);
 }
 
-}  // namespace
-
-namespace {
-
 struct Groups {
   std::mutex mutex;
   std::map<std::string, std::unique_ptr<Transport>, std::less<>> by_name;

@@ -1,5 +1,5 @@
-// Layout of the shared memory: header, records, slots, channels. Pages that nobody touches cost
-// nothing.
+// Layout of the shared memory: header, records, slots, channels. Pages are allocated when
+// they are first touched.
 #include "workers/world_memory.h"
 
 #include <fcntl.h>

@@ -164,11 +164,9 @@ def test_a_worker_that_ends_is_named_by_all_others(tmp_path, end, text, code):
         say(error)
         sys.exit(1)
     """
-    began = time.monotonic()
     found, out, _ = launch(tmp_path, program)
     assert found == code
     assert sum(line.startswith((f"0 {text}", f"2 {text}")) for line in out) == 2
-    assert time.monotonic() - began < 60  # not by the time-out of collectives
 
 
 def test_a_worker_that_hangs_is_reported(tmp_path):
