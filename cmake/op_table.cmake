@@ -1,10 +1,10 @@
-# Keeps src/ops/op_decls.h and the two halves of the op table equal to the ops found in
+# Keeps src/ops/op_decls.h and the parts of the op table equal to the ops found in
 # src/ops/*.cpp, and the table of layers in src/nn equal to those of src/nn/layers/*.cpp.
 set(collect_ops ${PROJECT_SOURCE_DIR}/tools/collect_ops.py)
 set(ops_folder ${PROJECT_SOURCE_DIR}/src/ops)
 set(nn_folder ${PROJECT_SOURCE_DIR}/src/nn)
 file(GLOB op_sources CONFIGURE_DEPENDS ${ops_folder}/*.cpp ${nn_folder}/layers/*.cpp)
-set(op_tables ${ops_folder}/graph_ops.cpp ${ops_folder}/named_ops.cpp)
+set(op_tables ${ops_folder}/graph_ops.cpp ${ops_folder}/named_ops.cpp ${ops_folder}/op_rules.cpp)
 list(REMOVE_ITEM op_sources ${op_tables})
 
 # Once while configuring, so that the files exist when sources are globbed.

@@ -3,9 +3,10 @@
 # linker leaves out all that only they ask for.
 
 # Objects that both libraries are linked from.
-set(rt_shared base runtime storage backend backend/cpu backend/cpu/library backend/cpu/kernels)
-# Compiled again, to be small: reading files and making plans are not hot there.
-set(rt_small ir loop ops compiler executable)
+set(rt_shared base runtime storage ops compiler backend backend/cpu backend/cpu/library
+    backend/cpu/kernels)
+# Compiled again, to be small: graphs and the interpreter are not hot there.
+set(rt_small ir loop executable)
 
 # Those of some paths that lie in one of these folders of src.
 function(tenon_in_folders found folders)
@@ -30,7 +31,6 @@ endfunction()
 
 function(tenon_add_rt)
   tenon_in_folders(small "${rt_small}" ${sources})
-  list(REMOVE_ITEM small ${PROJECT_SOURCE_DIR}/src/ops/functions.cpp) # what users call
   # The interpreter serves the few kernels that have no code: one level of it is enough.
   set(interpreter ${level_sources})
   list(FILTER interpreter INCLUDE REGEX "/interp_")
@@ -43,8 +43,7 @@ function(tenon_add_rt)
   set_target_properties(tenon_rt_interpreter PROPERTIES UNITY_BUILD OFF)
   foreach(part tenon_rt_small tenon_rt_interpreter)
     target_link_libraries(${part} PRIVATE tenon_private)
-    target_compile_definitions(${part} PRIVATE TENON_RUNTIME) # ops: without rules that only
-    target_compile_options(${part} PRIVATE $<$<CONFIG:Release>:-Os>) # compiling asks for
+    target_compile_options(${part} PRIVATE $<$<CONFIG:Release>:-Os>)
     target_include_directories(${part} PRIVATE ${PROJECT_SOURCE_DIR}/include)
     add_dependencies(${part} tenon_op_table)
     # First, so that of templates which others have too, theirs are taken.

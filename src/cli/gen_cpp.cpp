@@ -145,7 +145,8 @@ std::string declaration(const OpDef& op) {
       text += format("{}{}", i ? ", " : "", cpp_name(op.results[i]));
     text += ";\n};\n";
   }
-  return text + wrapped(op.doc, "/// ", 100) + fitted(signature(op, true, op.name) + ";") + "\n";
+  return text + wrapped(op.rules->doc, "/// ", 100) + fitted(signature(op, true, op.name) + ";") +
+         "\n";
 }
 
 std::string definition(const OpDef& op) {
@@ -251,7 +252,7 @@ GeneratedFile cpp_aliases() {
       "namespace tn {\n\n";
   for (const OpDef* op : surface_ops()) {
     if (is_loss(*op)) continue;
-    for (std::string_view alias : op->aliases) text += alias_of(*op, alias);
+    for (std::string_view alias : op->rules->aliases) text += alias_of(*op, alias);
     if (op->module == "linalg") linear += format("using tn::{};\n", cpp_name(op->name));
   }
   return {"include/tenon/aliases.h",

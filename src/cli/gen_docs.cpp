@@ -34,10 +34,11 @@ std::string entry(const OpDef& op) {
   std::string text = format("\n## {0}\n\n```python\ntn.{1}{2}{0}{3}\n```\n", op.name, op.module,
                             op.module.empty() ? "" : ".", python_signature(op, false, false));
   text += format("```cpp\n{}\n```\n\n", cpp_signature(op));
-  text += wrapped(op.doc, "", 100);
+  text += wrapped(op.rules->doc, "", 100);
   std::vector<std::string> notes;
-  if (op.aliases.size())
-    notes.push_back(format("also `{}`", join(op.aliases.begin(), op.aliases.end(), "`, `")));
+  if (op.rules->aliases.size())
+    notes.push_back(
+        format("also `{}`", join(op.rules->aliases.begin(), op.rules->aliases.end(), "`, `")));
   if (!op.symbol.empty()) notes.push_back(format("operator `{}`", op.symbol));
   if (op.is_elementwise()) notes.push_back(format("element types: {}", to_text(op.types)));
   for (const Param& p : params_of(op))
@@ -61,7 +62,8 @@ std::vector<GeneratedFile> reference_pages() {
     for (const OpDef* op : surface_ops()) {
       if (op->family != page.family) continue;
       text += entry(*op);
-      index += format("- [`{0}`]({1}.md#{0}): {2}\n", op->name, page.file, summary_of(op->doc));
+      index +=
+          format("- [`{0}`]({1}.md#{0}): {2}\n", op->name, page.file, summary_of(op->rules->doc));
     }
     pages.push_back({format("docs/ops/{}.md", page.file), text});
   }

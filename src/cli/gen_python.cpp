@@ -245,7 +245,7 @@ GeneratedFile python_stub(std::string_view written) {
     if (!is_method(*op)) continue;
     auto define = [&](std::string_view name) { text += definition(*op, name, true, ""); };
     if (!is_by_hand(op->name)) define(op->name);
-    for (std::string_view alias : op->aliases) {
+    for (std::string_view alias : op->rules->aliases) {
       if (is_by_hand(op->name))
         define(alias);
       else if (!is_by_hand(alias))
@@ -254,8 +254,8 @@ GeneratedFile python_stub(std::string_view written) {
   }
   text += results + "\n";
   for (const OpDef* op : surface_ops()) {
-    text += definition(*op, op->name, false, summary_of(op->doc));
-    for (std::string_view alias : op->aliases) text += format("{} = {}\n", alias, op->name);
+    text += definition(*op, op->name, false, summary_of(op->rules->doc));
+    for (std::string_view alias : op->rules->aliases) text += format("{} = {}\n", alias, op->name);
   }
   text += public_names(text);
   return {std::string(kPath), text};

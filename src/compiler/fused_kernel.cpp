@@ -33,7 +33,7 @@ static S number_part(loop::Builder& b, std::vector<int32_t>& scalars, const Home
 loop::Kernel nest_of(const Graph& graph, const GraphOp& op) {
   std::vector<TypeRef> in = graph.in_types(op);
   loop::Lowering lowering(std::string(op.op->name), in, graph.out_types(op));
-  op.op->lower(op.attr_data(), lowering);
+  op.op->rules->lower(op.attr_data(), lowering);
   return lowering.b.finish();
 }
 
@@ -180,12 +180,12 @@ loop::Element FusedKernel::compute(const GraphOp& op, const Coords& at) {
   if (std::ranges::any_of(in, &loop::Element::is_complex)) {
     SmallList<Z> z;
     for (const loop::Element& e : in) z.push_back({e.re, e.im});
-    Z made = op.op->complex(op.attr_data(), z.begin());
+    Z made = op.op->rules->complex(op.attr_data(), z.begin());
     return {made.re, made.im};
   }
   SmallList<S> s;
   for (const loop::Element& e : in) s.push_back(e.re);
-  return {op.op->scalar(op.attr_data(), s.begin()), {}};
+  return {op.op->rules->scalar(op.attr_data(), s.begin()), {}};
 }
 
 loop::Element FusedKernel::fold(const GraphOp& op, const Coords& at) {

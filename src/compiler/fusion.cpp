@@ -24,16 +24,16 @@ bool has_loop_form(const Graph& graph, const GraphOp& op, const Target& target) 
     bool complex = std::ranges::any_of(graph.in(op), [&](Val v) {
       return is_complex(graph.types[static_cast<size_t>(v)]->dtype);
     });
-    return complex ? op.op->complex != nullptr : op.op->scalar != nullptr;
+    return complex ? op.op->rules->complex != nullptr : op.op->rules->scalar != nullptr;
   }
   return op.op->family == Family::reduction && !library_kernel(*op.op, graph.in_types(op), target);
 }
 
 int pointwise_nest_cost(const Graph& graph, const GraphOp& op) {
-  if (!op.op->lower || op.outs != 1) return -1;
+  if (!op.op->rules->lower || op.outs != 1) return -1;
   std::vector<TypeRef> in = graph.in_types(op);
   loop::Lowering probe("probe", in, graph.out_types(op));
-  op.op->lower(op.attr_data(), probe);
+  op.op->rules->lower(op.attr_data(), probe);
   const loop::Kernel& k = probe.b.kernel();
   const Shape& shape = probe.out[0]->shape;
   if (static_cast<int>(k.axes.size()) != shape.rank()) return -1;

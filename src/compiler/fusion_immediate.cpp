@@ -30,7 +30,7 @@ bool Fuser::can_store_now(int i, int c) const {
 bool Fuser::is_cheap_to_repeat(const GraphOp& op) const {
   constexpr int kCheap = 3;  // scalar operations worth less than a pass over memory
   DType dtype = type(graph_.in(op).back())->dtype;
-  bool plain = op.op->operands != Operands::select && op.op->scalar;
+  bool plain = op.op->operands != Operands::select && op.op->rules->scalar;
   if (!plain || is_complex(dtype) || is_complex(type(op.out)->dtype)) return false;
   int large = 0;
   for (Val v : graph_.in(op)) {

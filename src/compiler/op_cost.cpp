@@ -25,7 +25,7 @@ int scalar_cost(const OpDef& op, const void* attrs, DType type) {
     bool condition = i == 0 && op.operands == Operands::select;
     in.push_back(b.argument(b.add_argument(), condition ? DType::b1 : type));
   }
-  op.scalar(attrs, in.data());
+  op.rules->scalar(attrs, in.data());
   return at->second = cost_of(b.kernel());
 }
 
@@ -48,7 +48,7 @@ constexpr int kSmall = 4;           // a tensor this many times smaller than ano
 int elementwise_cost(const Graph& graph, const GraphOp& op) {
   auto type = [&](Val v) { return graph.types[static_cast<size_t>(v)]; };
   DType dtype = type(graph.in(op).back())->dtype;
-  bool real = op.op->scalar && !is_complex(dtype) && !is_complex(type(op.out)->dtype);
+  bool real = op.op->rules->scalar && !is_complex(dtype) && !is_complex(type(op.out)->dtype);
   return real ? scalar_cost(*op.op, op.attr_data(), info(dtype).compute) : 8;
 }
 

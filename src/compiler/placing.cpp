@@ -61,7 +61,7 @@ namespace {
 bool can_run(Device device, const Graph& graph, const GraphOp& op) {
   if (device.is_host() || op.op == &scalar_leaf || op.op == &ops::to_device) return true;
   std::vector<TypeRef> in = graph.in_types(op);
-  bool is_code = op.op->lower || op.op->body;  // loops, or other ops
+  bool is_code = op.op->rules->lower || op.op->rules->body;  // loops, or other ops
   bool needs_library = !is_code && library_kernel(*op.op, in, host_target());
   if (needs_library && !runtime_of(device).claims(*op.op, in)) return false;
   bool can = true;

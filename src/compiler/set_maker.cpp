@@ -124,7 +124,7 @@ FusedOps fused_ops(const Graph& graph, const Cluster& cluster) {
   for (const auto& [v, at] : cluster.stores) ops.stores.push_back(v);
   for (int m : cluster.members) {
     const GraphOp& op = graph.ops[static_cast<size_t>(m)];
-    if (op.op->is_elementwise() || !op.op->lower) continue;
+    if (op.op->is_elementwise() || !op.op->rules->lower) continue;
     for (Val v : graph.in(op)) ops.rows.push_back(v);
   }
   return ops;

@@ -134,6 +134,7 @@ void flush_chain(Node* node) {
 [[gnu::constructor(101)]] void install_compiler() {
   compiler = &whole_compiler;
   further_ops = named_ops;
+  install_rules();
   loop::wider_block_ops = loop::block_ops_of_wide_levels;
 }
 

@@ -181,10 +181,10 @@ static Tensors call_prepared(const OpDef& op, Tensors& in, void* attrs) {
   }
   move_key(op, in);
   DeviceScope inside(device_of(in));
-  if (op.prepare) op.prepare(attrs, in);
+  if (op.rules->prepare) op.rules->prepare(attrs, in);
   if (!op.recorded) {
     NamedCall named(user_name(op));
-    return op.body(attrs, in);
+    return op.rules->body(attrs, in);
   }
   if (op.is_elementwise()) {
     convert_operands(op, in);
@@ -358,8 +358,8 @@ Tensor call_known(const OpDef& op, const Tensor& a, const Tensor* b) {
 }
 
 Tensor call_one(const OpDef& op, std::span<const Operand* const> in, const void* const* fields) {
-  bool simple = op.is_elementwise() && op.attrs->fields == 0 && !op.prepare && in.size() <= 2 &&
-                !is_under_policy(op);
+  bool simple = op.is_elementwise() && op.attrs->fields == 0 && !op.rules->prepare &&
+                in.size() <= 2 && !is_under_policy(op);
   const void* a = simple ? key_of(*in[0]) : nullptr;
   const void* b = simple && in.size() == 2 ? key_of(*in[1]) : &op;
   if (!a || !b) return std::move(call(op, in, fields)[0]);

@@ -188,7 +188,7 @@ Graph body_graph(const OpDef& op, const void* attrs, Types in) {
   args.resize(
       std::max(args.size(), static_cast<size_t>(op.args.size())));  // absent optional operands
   DeviceScope inside(device_of(params));
-  Captured body = capture(params, op.body(attrs, args));
+  Captured body = capture(params, op.rules->body(attrs, args));
   invariant(body.leaves.empty(), "{}: its body uses data that is not an operand", op.name);
   for (GraphOp& made : body.graph.ops) made.loc = {};  // it is the composite that users wrote
   return std::move(body.graph);
@@ -222,10 +222,10 @@ Graph prune(const Graph& graph) {
 
 Graph expand_composites(const Graph& graph) {
   bool any = false;
-  for (const GraphOp& op : graph.ops) any |= op.op->body != nullptr;
+  for (const GraphOp& op : graph.ops) any |= op.op->rules->body != nullptr;
   if (!any) return graph;
   return replace_ops(graph, [&](const GraphOp& op) -> std::optional<Graph> {
-    if (!op.op->body) return {};
+    if (!op.op->rules->body) return {};
     return expand_composites(body_graph(*op.op, op.attr_data(), graph.in_types(op)));
   });
 }

@@ -319,12 +319,12 @@ class Parser {
   }
   /// A graph holds attributes as calls make them: axes counted from the front, defaults filled in.
   void check_canonical(const OpDef& op, const char* given, const std::vector<TypeRef>& in_types) {
-    if (!op.prepare) return;
+    if (!op.rules->prepare) return;
     AttrBuffer canonical(*op.attrs, given);
     Tensors in;
     for (TypeRef type : in_types) in.push_back(make_param(type));
     while (!op.has_list() && static_cast<int>(in.size()) < op.args.size()) in.emplace_back();
-    op.prepare(canonical.data, in);
+    op.rules->prepare(canonical.data, in);
     if (!equal(*op.attrs, given, canonical.data))
       bad("{}: attributes in a graph are canonical: {{{}}}", op.name,
           to_text(*op.attrs, canonical.data));
@@ -349,7 +349,7 @@ class Parser {
     }
     check_canonical(op, read.data, in_types);
     // The runtime has no bodies to infer from (ops/rules.h): what the text says holds.
-    bool stated = op.family == Family::composite && !op.infer && !op.body;
+    bool stated = op.family == Family::composite && !op.infer && !op.rules->body;
     Device made_at = given.empty() ? Device() : given[0]->device;
     std::span<const TypeRef> inferred =
         stated ? given : infer_types(op, interned, in_types, {made_at});

@@ -10,7 +10,7 @@ namespace tn {
 
 std::string_view user_name(const OpDef& op) {
   constexpr std::string_view kTorch = "torch.";
-  for (std::string_view alias : op.aliases)
+  for (std::string_view alias : op.rules->aliases)
     if (alias.starts_with(kTorch)) return alias.substr(kTorch.size());
   return op.name;
 }

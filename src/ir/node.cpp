@@ -19,13 +19,12 @@ namespace tn {
 
 constinit const OpDef scalar_leaf = [] {
   OpDef op;
-  op.name = "constant", op.doc = "A number known when the graph was recorded.",
-  op.attrs = &attr_kind<ScalarAttrs>;
+  op.name = "constant", op.attrs = &attr_kind<ScalarAttrs>;
   return op;
 }();
 constinit const OpDef param_leaf = [] {
   OpDef op;
-  op.name = "param", op.doc = "A parameter of a traced function.";
+  op.name = "param";
   return op;
 }();
 

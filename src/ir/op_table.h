@@ -12,4 +12,7 @@ std::span<const OpDef* const> named_ops();
 /// loaded (eval/eval.cpp). Null in the runtime library, which only reads graphs.
 extern std::span<const OpDef* const> (*further_ops)();
 
+/// Gives every op its rules (generated). The whole library does so when it is loaded.
+void install_rules();
+
 }  // namespace tn

@@ -41,7 +41,7 @@ const OpDef* find_op(std::string_view name) {
     auto* map = new std::unordered_map<std::string_view, const OpDef*>;
     for (const OpDef* op : op_table()) {
       map->emplace(op->name, op);
-      for (std::string_view alias : op->aliases) map->emplace(alias, op);
+      for (std::string_view alias : op->rules->aliases) map->emplace(alias, op);
     }
     map->emplace(scalar_leaf.name, &scalar_leaf);
     return map;
@@ -115,7 +115,7 @@ static TypeList infer_composite(const OpDef& op, const void* attrs, Types in) {
   Tensors params;
   for (TypeRef type : in) params.push_back(type ? make_param(type) : Tensor());
   std::vector<Type> out;
-  for (const Tensor& t : op.body(attrs, params)) out.push_back(*type_of(t));
+  for (const Tensor& t : op.rules->body(attrs, params)) out.push_back(*type_of(t));
   return out;
 }
 

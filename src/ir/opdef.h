@@ -1,6 +1,6 @@
 #pragma once
-// OpDef: everything the library knows about an op, as one constant value. Authors write one of the
-// five family builders of ops/families.h, which fill this record.
+// OpDef and OpRules: everything the library knows about an op, as two constants. Authors write one
+// of the five family builders of ops/families.h, which fill both.
 #include <memory>
 #include <span>
 
@@ -112,35 +112,17 @@ struct BatchCall {
   Dim size;
 };
 
-struct OpDef {
-  std::string_view name, doc;
+/// How an op becomes other ops, loops and derivatives, and what readers are told of it. Apart from
+/// OpDef, so that the linker leaves rules out of libtenon_rt, which only runs compiled programs.
+struct OpRules {
+  std::string_view doc;
   List<std::string_view, 6> aliases;
-  std::string_view module;  // "fft": where Python has it; empty: in the package itself
-  Family family = Family::general;
-  bool recorded = true;     // false: a name for other ops, expanded when called
-  bool surface = true;      // false: made by functions of the library, not called by name
-  bool moves = false;       // `infer` says on which device results are, not the operands
-  std::string_view symbol;  // "+": the operator that calls it
-  List<ArgDef, 6> args;
-  List<std::string_view, 4> results;  // names when there are several; {"*"}: a list
-  const AttrKind* attrs = &attr_kind<NoAttrs>;
 
   // The surface: makes attributes canonical and converts operands, before anything is recorded.
   void (*prepare)(void* attrs, Tensors& in) = nullptr;
-  TypeList (*infer)(const void* attrs, Types in) = nullptr;
-
   // Elementwise: the scalar function. Complex operands arrive as pairs.
-  KindSet types = any_type;
-  Operands operands = Operands::as_given;
-  ResultType result = ResultType::operand;
   loop::S (*scalar)(const void* attrs, const loop::S* in) = nullptr;
   loop::Z (*complex)(const void* attrs, const loop::Z* in) = nullptr;
-  // Reductions.
-  loop::Monoid monoid{};
-  void (*reduce_axes)(const void* attrs, Axes& axes,
-                      bool& keepdims) = nullptr;  // of canonical attributes
-  // Movement.
-  View (*view)(const void* attrs, const Type& in) = nullptr;
   // Composites, and every op that is not recorded.
   Tensors (*body)(const void* attrs, const Tensors& in) = nullptr;
   // The rest: a loop nest; without one the op needs a library kernel (plan/library.h).
@@ -150,20 +132,50 @@ struct OpDef {
   // Elementwise: the derivative in operand k applied to `t`; null: zero. It is its own transpose.
   using Partial = Tensor (*)(const void* attrs, const Tensor& t, const Tensors& in,
                              const Tensor& out);
-  Gradient gradient = Gradient::by_rule;
   List<Partial, 4> partials;
   // Linear ops: the cotangent of operand k, from that of the (only) result.
-  Linear linear = Linear::no;
   Tensor (*adjoint)(const void* attrs, const Tensor& ct, const Tensors& in, int k) = nullptr;
   // The rest: tangents of the results. The vjp is its transpose; `vjp` overrides that, for speed or
   // where the attributes make the op linear. An empty list declines.
   Tensors (*jvp)(const void* attrs, const Primal& p, const Tensors& t) = nullptr;
   Tensors (*vjp)(const void* attrs, const Primal& p, const Tensors& ct) = nullptr;
-  Precision precision = Precision::any;
-  Batch batch = Batch::family;
   Tensors (*batch_rule)(const void* attrs, const BatchCall& call) = nullptr;
 
   List<Sample, 8> samples;
+};
+
+inline constexpr OpRules kNoRules;
+
+struct OpDef {
+  std::string_view name;
+  std::string_view module;  // "fft": where Python has it; empty: in the package itself
+  Family family = Family::general;
+  bool recorded = true;     // false: a name for other ops, expanded when called
+  bool surface = true;      // false: made by functions of the library, not called by name
+  bool moves = false;       // `infer` says on which device results are, not the operands
+  std::string_view symbol;  // "+": the operator that calls it
+  List<ArgDef, 6> args;
+  List<std::string_view, 4> results;  // names when there are several; {"*"}: a list
+  const AttrKind* attrs = &attr_kind<NoAttrs>;
+  /// Set when the whole library is loaded (op_table.h).
+  mutable const OpRules* rules = &kNoRules;
+
+  TypeList (*infer)(const void* attrs, Types in) = nullptr;
+  // Elementwise.
+  KindSet types = any_type;
+  Operands operands = Operands::as_given;
+  ResultType result = ResultType::operand;
+  // Reductions.
+  loop::Monoid monoid{};
+  void (*reduce_axes)(const void* attrs, Axes& axes,
+                      bool& keepdims) = nullptr;  // of canonical attributes
+  // Movement.
+  View (*view)(const void* attrs, const Type& in) = nullptr;
+
+  Gradient gradient = Gradient::by_rule;
+  Linear linear = Linear::no;
+  Precision precision = Precision::any;
+  Batch batch = Batch::family;
 
   bool is_elementwise() const { return family == Family::elementwise; }
   bool has_list() const { return args.size() > 0 && args[args.size() - 1].list; }

@@ -12,7 +12,7 @@ namespace {
 /// The integer or bool type that an operand has in all samples of the op, if it has one.
 std::optional<DType> usual_type(const OpDef& op, int operand) {
   std::optional<DType> usual;
-  for (const Sample& sample : op.samples) {
+  for (const Sample& sample : op.rules->samples) {
     std::string_view rest = sample.args;
     std::optional<Type> type;
     for (int i = 0; i <= operand; ++i) {

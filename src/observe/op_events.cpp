@@ -18,7 +18,7 @@ CalledNames operator_names() {
   TypeRef matrix = intern(DType::f32, {2, 2});
   for (const OpDef* op : surface_ops()) {
     if (op->symbol.empty() || op->recorded || op->args.size() != 2) continue;
-    Tensors made = op->body(nullptr, {make_param(matrix), make_param(matrix)});
+    Tensors made = op->rules->body(nullptr, {make_param(matrix), make_param(matrix)});
     names.emplace(made[0].node()->op, op->name);
   }
   return names;

@@ -18,31 +18,30 @@ static S softplus_of(S x) {
   return sc::max(x, constant_like(x, 0)) + sc::log1p(sc::exp(-sc::abs(x)));
 }
 
-constinit const OpDef relu = Elementwise<>{
-    .name = "relu",
+constexpr auto relu_def = Elementwise<>{
     .doc = "`maximum(x, 0)`; NaN stays NaN. The derivative at 0 is 0.",
     .types = reals,
     .scalar = [](S x) { return sc::max(x, constant_like(x, 0)); },
     .partials = {[](T t, T x) { return tn::where(x > 0, t, 0); }},
     .samples = {{"f32[2,3]"}, {"f32[]"}},
 };
+TN_OP(relu);
 
-constinit const OpDef relu6 = Elementwise<>{
-    .name = "relu6",
+constexpr auto relu6_def = Elementwise<>{
     .doc = "`x` limited to [0, 6]; NaN stays NaN. The derivative at both ends is 0.",
     .types = reals,
     .scalar = [](S x) { return clamp(x, 0, 6); },
     .partials = {[](T t, T x) { return where_inside(t, x, 0, 6); }},
     .samples = {{"f32[2,3]", "", -3, 9}, {"f32[]"}},
 };
+TN_OP(relu6);
 
 struct LeakyReluAttrs {
   double negative_slope = 0.01;
   static constexpr void fields(auto& a, auto&& f) { f("negative_slope", a.negative_slope); }
 };
 
-constinit const OpDef leaky_relu = Elementwise<LeakyReluAttrs>{
-    .name = "leaky_relu",
+constexpr auto leaky_relu_def = Elementwise<LeakyReluAttrs>{
     .doc =
         "`x`, times `negative_slope` where it is negative. The derivative at 0 is "
         "`negative_slope`.",
@@ -55,9 +54,9 @@ constinit const OpDef leaky_relu = Elementwise<LeakyReluAttrs>{
     }},
     .samples = {{"f32[2,3]"}, {"f32[4]", "negative_slope=0.2"}, {"f32[]"}},
 };
+TN_OP(leaky_relu);
 
-constinit const OpDef sigmoid = Elementwise<>{
-    .name = "sigmoid",
+constexpr auto sigmoid_def = Elementwise<>{
     .doc = "`1 / (1 + exp(-x))`, between 0 and 1.",
     .types = floats,
     .operands = Operands::inexact,
@@ -65,9 +64,9 @@ constinit const OpDef sigmoid = Elementwise<>{
     .partials = {[](T t, T, T out) { return t * out * (1 - out); }},
     .samples = {{"f32[2,3]"}, {"f32[]", "", -30, 30}},
 };
+TN_OP(sigmoid);
 
-constinit const OpDef log_sigmoid = Elementwise<>{
-    .name = "log_sigmoid",
+constexpr auto log_sigmoid_def = Elementwise<>{
     .doc = "`log(sigmoid(x))`, accurate where it is small and without overflow where it is large.",
     .types = floats,
     .operands = Operands::inexact,
@@ -76,9 +75,9 @@ constinit const OpDef log_sigmoid = Elementwise<>{
     .precision = Precision::full,
     .samples = {{"f32[2,3]"}, {"f32[4]", "", -50, 50}},
 };
+TN_OP(log_sigmoid);
 
-constinit const OpDef silu = Elementwise<>{
-    .name = "silu",
+constexpr auto silu_def = Elementwise<>{
     .doc = "`x * sigmoid(x)`.",
     .aliases = {"swish"},
     .types = floats,
@@ -92,9 +91,9 @@ constinit const OpDef silu = Elementwise<>{
     }},
     .samples = {{"f32[2,3]"}, {"f32[]", "", -30, 30}},
 };
+TN_OP(silu);
 
-constinit const OpDef gelu = Elementwise<>{
-    .name = "gelu",
+constexpr auto gelu_def = Elementwise<>{
     .doc = "`x` times the normal distribution function of `x`: `x * erfc(-x / sqrt(2)) / 2`.",
     .types = floats,
     .operands = Operands::inexact,
@@ -107,11 +106,11 @@ constinit const OpDef gelu = Elementwise<>{
     }},
     .samples = {{"f32[2,3]"}, {"f32[4]", "", -6, 6}},
 };
+TN_OP(gelu);
 
 static constexpr double kCubic = 0.044715, kSteepness = M_SQRT2 * M_2_SQRTPI;
 
-constinit const OpDef gelu_tanh = Elementwise<>{
-    .name = "gelu_tanh",
+constexpr auto gelu_tanh_def = Elementwise<>{
     .doc =
         "The approximation of `gelu` by tanh: `x * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x**3))) / "
         "2`.",
@@ -133,9 +132,9 @@ constinit const OpDef gelu_tanh = Elementwise<>{
     }},
     .samples = {{"f32[2,3]"}, {"f32[4]", "", -6, 6}},
 };
+TN_OP(gelu_tanh);
 
-constinit const OpDef softplus = Elementwise<>{
-    .name = "softplus",
+constexpr auto softplus_def = Elementwise<>{
     .doc = "`log(1 + exp(x))` without overflow.",
     .types = floats,
     .operands = Operands::inexact,
@@ -144,9 +143,9 @@ constinit const OpDef softplus = Elementwise<>{
     .precision = Precision::full,
     .samples = {{"f32[2,3]"}, {"f32[4]", "", -50, 50}},
 };
+TN_OP(softplus);
 
-constinit const OpDef softsign = Elementwise<>{
-    .name = "softsign",
+constexpr auto softsign_def = Elementwise<>{
     .doc = "`x / (1 + abs(x))`, between -1 and 1.",
     .types = floats,
     .operands = Operands::inexact,
@@ -154,14 +153,14 @@ constinit const OpDef softsign = Elementwise<>{
     .partials = {[](T t, T x) { return t / tn::square(tn::abs(x) + 1); }},
     .samples = {{"f32[2,3]"}, {"f32[]"}},
 };
+TN_OP(softsign);
 
 struct AlphaAttrs {
   double alpha = 1;
   static constexpr void fields(auto& a, auto&& f) { f("alpha", a.alpha); }
 };
 
-constinit const OpDef elu = Elementwise<AlphaAttrs>{
-    .name = "elu",
+constexpr auto elu_def = Elementwise<AlphaAttrs>{
     .doc = "`x`, or `alpha * (exp(x) - 1)` where it is negative.",
     .types = floats,
     .operands = Operands::inexact,
@@ -172,11 +171,11 @@ constinit const OpDef elu = Elementwise<AlphaAttrs>{
     }},
     .samples = {{"f32[2,3]"}, {"f32[4]", "alpha=0.5"}, {"f32[]"}},
 };
+TN_OP(elu);
 
 static constexpr double kSeluScale = 1.0507009873554805, kSeluAlpha = 1.6732632423543772;
 
-constinit const OpDef selu = Elementwise<>{
-    .name = "selu",
+constexpr auto selu_def = Elementwise<>{
     .doc =
         "`scale * elu(x, alpha)` with the constants that keep mean 0 and variance 1 through "
         "layers.",
@@ -191,9 +190,9 @@ constinit const OpDef selu = Elementwise<>{
     }},
     .samples = {{"f32[2,3]"}, {"f32[]"}},
 };
+TN_OP(selu);
 
-constinit const OpDef celu = Elementwise<AlphaAttrs>{
-    .name = "celu",
+constexpr auto celu_def = Elementwise<AlphaAttrs>{
     .doc = "`x`, or `alpha * (exp(x / alpha) - 1)` where it is negative.",
     .types = floats,
     .operands = Operands::inexact,
@@ -204,9 +203,9 @@ constinit const OpDef celu = Elementwise<AlphaAttrs>{
     }},
     .samples = {{"f32[2,3]"}, {"f32[4]", "alpha=0.5"}, {"f32[]"}},
 };
+TN_OP(celu);
 
-constinit const OpDef mish = Elementwise<>{
-    .name = "mish",
+constexpr auto mish_def = Elementwise<>{
     .doc = "`x * tanh(softplus(x))`.",
     .types = floats,
     .operands = Operands::inexact,
@@ -219,9 +218,9 @@ constinit const OpDef mish = Elementwise<>{
     }},
     .samples = {{"f32[2,3]"}, {"f32[4]", "", -20, 20}},
 };
+TN_OP(mish);
 
-constinit const OpDef hardswish = Elementwise<>{
-    .name = "hardswish",
+constexpr auto hardswish_def = Elementwise<>{
     .doc = "`x * relu6(x + 3) / 6`.",
     .types = floats,
     .operands = Operands::inexact,
@@ -231,6 +230,7 @@ constinit const OpDef hardswish = Elementwise<>{
     }},
     .samples = {{"f32[2,3]", "", -5, 5}, {"f32[]"}},
 };
+TN_OP(hardswish);
 
 struct HardTanhAttrs {
   double min_val = -1, max_val = 1;
@@ -239,8 +239,7 @@ struct HardTanhAttrs {
   }
 };
 
-constinit const OpDef hard_tanh = Elementwise<HardTanhAttrs>{
-    .name = "hard_tanh",
+constexpr auto hard_tanh_def = Elementwise<HardTanhAttrs>{
     .doc =
         "`x` limited to [`min_val`, `max_val`]; NaN stays NaN. The derivative at both ends is 0.",
     .aliases = {"hardtanh"},
@@ -252,5 +251,6 @@ constinit const OpDef hard_tanh = Elementwise<HardTanhAttrs>{
     }},
     .samples = {{"f32[2,3]"}, {"f32[4]", "min_val=-0.5, max_val=0.25"}, {"f32[]"}},
 };
+TN_OP(hard_tanh);
 
 }  // namespace tn::ops

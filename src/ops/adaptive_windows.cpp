@@ -153,8 +153,7 @@ Tensors pixel_unshuffle_body(const DownscaleAttrs& a, const Tensors& in) {
 
 }  // namespace
 
-constinit const OpDef adaptive_avg_pool = Composite<AdaptiveAttrs>{
-    .name = "adaptive_avg_pool",
+constexpr auto adaptive_avg_pool_def = Composite<AdaptiveAttrs>{
     .doc =
         "Means of `output_size` windows along each of the 1 to 3 spatial axes of `x`, [batch, "
         "channels, spatial axes ...]: window i of m has the elements from floor(i * n / m) on, up "
@@ -167,9 +166,9 @@ constinit const OpDef adaptive_avg_pool = Composite<AdaptiveAttrs>{
                 {"f32[2,3,6,5]", "output_size=[2,4]"},
                 {"f32[1,5,4,2]", "output_size=[1], channels_last=true"}},
 };
+TN_OP(adaptive_avg_pool);
 
-constinit const OpDef adaptive_max_pool = Composite<AdaptiveAttrs>{
-    .name = "adaptive_max_pool",
+constexpr auto adaptive_max_pool_def = Composite<AdaptiveAttrs>{
     .doc = "The largest elements of the windows of `adaptive_avg_pool`.",
     .args = {"x"},
     .body = rule<adaptive_max_pool_body>,
@@ -177,9 +176,9 @@ constinit const OpDef adaptive_max_pool = Composite<AdaptiveAttrs>{
                 {"f32[2,3,6,5]", "output_size=[2,4]"},
                 {"f32[1,5,4,2]", "output_size=[1], channels_last=true"}},
 };
+TN_OP(adaptive_max_pool);
 
-constinit const OpDef pixel_shuffle = Composite<UpscaleAttrs>{
-    .name = "pixel_shuffle",
+constexpr auto pixel_shuffle_def = Composite<UpscaleAttrs>{
     .doc =
         "Images [..., c * r**2, h, w] as [..., c, h * r, w * r], r being the `upscale_factor`: the "
         "channels become r by r pixels. With `channels_last` channels are the last axis.",
@@ -188,14 +187,15 @@ constinit const OpDef pixel_shuffle = Composite<UpscaleAttrs>{
     .samples = {{"f32[2,8,3,2]", "upscale_factor=2"},
                 {"f32[3,2,9]", "upscale_factor=3, channels_last=true"}},
 };
+TN_OP(pixel_shuffle);
 
-constinit const OpDef pixel_unshuffle = Composite<DownscaleAttrs>{
-    .name = "pixel_unshuffle",
+constexpr auto pixel_unshuffle_def = Composite<DownscaleAttrs>{
     .doc = "The inverse of `pixel_shuffle`: [..., c, h * r, w * r] as [..., c * r**2, h, w].",
     .args = {"x"},
     .body = rule<pixel_unshuffle_body>,
     .samples = {{"f32[2,2,4,6]", "downscale_factor=2"},
                 {"f32[3,6,2]", "downscale_factor=3, channels_last=true"}},
 };
+TN_OP(pixel_unshuffle);
 
 }  // namespace tn::ops

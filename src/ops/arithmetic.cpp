@@ -6,8 +6,7 @@
 
 namespace tn::ops {
 
-constinit const OpDef add = Elementwise<>{
-    .name = "add",
+constexpr auto add_def = Elementwise<>{
     .doc = "The sum `x1 + x2`. Integers wrap around; the sum of booleans is their disjunction.",
     .symbol = "+",
     .types = every_type,
@@ -16,9 +15,9 @@ constinit const OpDef add = Elementwise<>{
     .partials = {[](T t) { return t; }, [](T t) { return t; }},
     .samples = {{"f32[2,3], f32[2,3]"}, {"f32[2,1], f32[3]"}, {"f32[], f32[4]"}},
 };
+TN_OP(add);
 
-constinit const OpDef subtract = Elementwise<>{
-    .name = "subtract",
+constexpr auto subtract_def = Elementwise<>{
     .doc = "The difference `x1 - x2`. Integers wrap around; booleans are refused.",
     .aliases = {"sub"},
     .symbol = "-",
@@ -28,9 +27,9 @@ constinit const OpDef subtract = Elementwise<>{
     .partials = {[](T t) { return t; }, [](T t) { return -t; }},
     .samples = {{"f32[2,3], f32[2,3]"}, {"f32[2,1], f32[3]"}, {"f32[4], f32[]"}},
 };
+TN_OP(subtract);
 
-constinit const OpDef multiply = Elementwise<>{
-    .name = "multiply",
+constexpr auto multiply_def = Elementwise<>{
     .doc =
         "The product `x1 * x2`. Integers wrap around; the product of booleans is their "
         "conjunction.",
@@ -42,9 +41,9 @@ constinit const OpDef multiply = Elementwise<>{
     .partials = {[](T t, T, T y) { return t * y; }, [](T t, T x) { return t * x; }},
     .samples = {{"f32[2,3], f32[2,3]"}, {"f32[2,1], f32[3]"}, {"f32[], f32[4]"}},
 };
+TN_OP(multiply);
 
-constinit const OpDef divide = Elementwise<>{
-    .name = "divide",
+constexpr auto divide_def = Elementwise<>{
     .doc =
         "The quotient `x1 / x2`. Booleans and integers are divided as float32. "
         "Division by zero gives an infinity, and NaN for `0 / 0`.",
@@ -58,6 +57,7 @@ constinit const OpDef divide = Elementwise<>{
                  [](T t, T, T y, T out) { return -t * out / y; }},
     .samples = {{"f32[2,3], f32[2,3]"}, {"f32[2,1], f32[3]", "", 0.5, 4}, {"f32[4], f32[]"}},
 };
+TN_OP(divide);
 
 // The remainder has the sign of the divisor; `rem` has that of the dividend.
 static S needs_step(S rem, S divisor) {
@@ -83,8 +83,7 @@ static S floor_divide_integer(S a, S b) {
   return sc::select(needs_step(sc::rem(a, b), b), quotient - 1.0, quotient);
 }
 
-constinit const OpDef floor_divide = Elementwise<>{
-    .name = "floor_divide",
+constexpr auto floor_divide_def = Elementwise<>{
     .doc =
         "The quotient rounded towards minus infinity. An integer divided by zero gives 0, "
         "a float an infinity or NaN.",
@@ -98,9 +97,9 @@ constinit const OpDef floor_divide = Elementwise<>{
     .gradient = Gradient::zero,
     .samples = {{"f32[2,3], f32[2,3]", "", -9, 9}, {"f32[2,1], f32[3]", "", 1, 20}},
 };
+TN_OP(floor_divide);
 
-constinit const OpDef remainder = Elementwise<>{
-    .name = "remainder",
+constexpr auto remainder_def = Elementwise<>{
     .doc =
         "What is left of `x1` after floor division by `x2`; it has the sign of `x2`. "
         "The remainder of an integer by zero is 0, of a float NaN.",
@@ -118,9 +117,9 @@ constinit const OpDef remainder = Elementwise<>{
     .partials = {[](T t) { return t; }, [](T t, T x, T y) { return -t * tn::floor_divide(x, y); }},
     .samples = {{"f32[2,3], f32[2,3]", "", -9, 9}, {"f32[2,1], f32[3]", "", 1, 20}},
 };
+TN_OP(remainder);
 
-constinit const OpDef fmod = Elementwise<>{
-    .name = "fmod",
+constexpr auto fmod_def = Elementwise<>{
     .doc =
         "What is left of `x1` after division by `x2` rounded towards zero; it has the sign of "
         "`x1`. "
@@ -131,9 +130,9 @@ constinit const OpDef fmod = Elementwise<>{
                  [](T t, T x, T y, T out) { return -t * tn::round((x - out) / y); }},
     .samples = {{"f32[2,3], f32[2,3]", "", -9, 9}, {"f32[2,1], f32[3]", "", 1, 20}},
 };
+TN_OP(fmod);
 
-constinit const OpDef divmod = Composite<>{
-    .name = "divmod",
+constexpr auto divmod_def = Composite<>{
     .doc = "Floor division and its remainder: `(floor_divide(x1, x2), remainder(x1, x2))`.",
     .args = {"x1", "x2"},
     .results = {"quotient", "remainder"},
@@ -142,9 +141,9 @@ constinit const OpDef divmod = Composite<>{
     },
     .samples = {{"f32[2,3], f32[3]", "", -9, 9}, {"f32[4], f32[]", "", 1, 20}},
 };
+TN_OP(divmod);
 
-constinit const OpDef negative = Elementwise<>{
-    .name = "negative",
+constexpr auto negative_def = Elementwise<>{
     .doc = "The number with its sign changed. Unsigned integers wrap around; booleans are refused.",
     .aliases = {"neg"},
     .symbol = "-",
@@ -154,9 +153,9 @@ constinit const OpDef negative = Elementwise<>{
     .partials = {[](T t) { return -t; }},
     .samples = {{"f32[2,3]"}, {"f32[]"}},
 };
+TN_OP(negative);
 
-constinit const OpDef positive = Elementwise<>{
-    .name = "positive",
+constexpr auto positive_def = Elementwise<>{
     .doc = "The number itself. Booleans are refused.",
     .symbol = "+",
     .types = numeric,
@@ -165,6 +164,7 @@ constinit const OpDef positive = Elementwise<>{
     .partials = {[](T t) { return t; }},
     .samples = {{"f32[2,3]"}, {"f32[]"}},
 };
+TN_OP(positive);
 
 // Of complex numbers: d|z| = Re(conj(z / |z|) dz). It is 0 at 0, as it is for reals.
 static Tensors jvp_abs(const NoAttrs&, const Primal& p, const Tensors& t) {
@@ -173,8 +173,7 @@ static Tensors jvp_abs(const NoAttrs&, const Primal& p, const Tensors& t) {
   return {tn::real(t[0] * tn::conj(direction))};
 }
 
-constinit const OpDef abs = Elementwise<>{
-    .name = "abs",
+constexpr auto abs_def = Elementwise<>{
     .doc =
         "The absolute value; of complex numbers the real magnitude. "
         "The smallest signed integer is its own absolute value; booleans are refused. "
@@ -187,6 +186,7 @@ constinit const OpDef abs = Elementwise<>{
     .jvp = rule<jvp_abs>,
     .samples = {{"f32[2,3]"}, {"f32[]"}},
 };
+TN_OP(abs);
 
 static S sign_of(S x) {
   S one = loop::constant_like(x, 1), zero = loop::constant_like(x, 0);
@@ -203,8 +203,7 @@ static Tensors jvp_sign(const NoAttrs&, const Primal& p, const Tensors& t) {
   return {s * tn::make_complex(0, turn)};
 }
 
-constinit const OpDef sign = Elementwise<>{
-    .name = "sign",
+constexpr auto sign_def = Elementwise<>{
     .doc =
         "-1, 0 or 1 by the sign of `x`; `x / abs(x)` for complex numbers. "
         "Zero gives 0, NaN gives NaN; booleans are refused.",
@@ -214,9 +213,9 @@ constinit const OpDef sign = Elementwise<>{
     .jvp = rule<jvp_sign>,
     .samples = {{"f32[2,3]"}, {"f32[]"}},
 };
+TN_OP(sign);
 
-constinit const OpDef square = Elementwise<>{
-    .name = "square",
+constexpr auto square_def = Elementwise<>{
     .doc = "`x * x`. Integers wrap around; booleans are refused.",
     .types = numeric,
     .scalar = [](S x) { return x * x; },
@@ -224,9 +223,9 @@ constinit const OpDef square = Elementwise<>{
     .partials = {[](T t, T x) { return t * x * 2; }},
     .samples = {{"f32[2,3]"}, {"f32[]"}},
 };
+TN_OP(square);
 
-constinit const OpDef reciprocal = Elementwise<>{
-    .name = "reciprocal",
+constexpr auto reciprocal_def = Elementwise<>{
     .doc = "`1 / x`, in float32 for booleans and integers. Zero gives an infinity of its sign.",
     .types = inexact,
     .operands = Operands::inexact,
@@ -236,5 +235,6 @@ constinit const OpDef reciprocal = Elementwise<>{
     .precision = Precision::full,
     .samples = {{"f32[2,3]", "", 0.5, 4}, {"f32[]", "", -4, -0.5}},
 };
+TN_OP(reciprocal);
 
 }  // namespace tn::ops

@@ -200,8 +200,7 @@ Tensors rope_body(const RopeAttrs& a, const Tensors& in) {
 
 }  // namespace
 
-constinit const OpDef scaled_dot_product_attention = Composite<AttentionAttrs>{
-    .name = "scaled_dot_product_attention",
+constexpr auto scaled_dot_product_attention_def = Composite<AttentionAttrs>{
     .doc =
         "`softmax(scale * q @ k.T + mask) @ v` for `q` of shape [batch, heads, queries, depth] and "
         "`k`, "
@@ -223,9 +222,9 @@ constinit const OpDef scaled_dot_product_attention = Composite<AttentionAttrs>{
                 {"f32[1,2,3,4], f32[1,2,3,4], f32[1,2,3,2]", "scale=0.5, is_causal=true"},
                 {"f32[2,2,3,4], f32[2,1,5,4], f32[2,1,5,4], f32[2,1,3,5]"}},
 };
+TN_OP(scaled_dot_product_attention);
 
-constinit const OpDef rope = Composite<RopeAttrs>{
-    .name = "rope",
+constexpr auto rope_def = Composite<RopeAttrs>{
     .doc =
         "Rotary positions: turns pairs of the first `dims` features (last axis) at position p "
         "(last axis "
@@ -242,5 +241,6 @@ constinit const OpDef rope = Composite<RopeAttrs>{
                 {"f32[2,3,6]", "dims=4, traditional=true, offset=2"},
                 {"f32[3,6]", "dims=2, base=100, scale=0.5"}},
 };
+TN_OP(rope);
 
 }  // namespace tn::ops

@@ -177,17 +177,16 @@ Tensors broadcast_all(const NoAttrs&, const Tensors& in) {
 
 }  // namespace
 
-constinit const OpDef squeeze = Composite<SqueezeAttrs>{
-    .name = "squeeze",
+constexpr auto squeeze_def = Composite<SqueezeAttrs>{
     .doc =
         "Removes the axes in `axis`, which must have extent 1; all such axes when it is left out.",
     .args = {"x"},
     .body = rule<remove_axes>,
     .samples = {{"f32[1,3,1]"}, {"f32[1,3,1]", "axis=[-1]"}, {"f32[1,1]", "axis=[0,1]"}},
 };
+TN_OP(squeeze);
 
-constinit const OpDef expand_dims = Composite<SqueezeAttrs>{
-    .name = "expand_dims",
+constexpr auto expand_dims_def = Composite<SqueezeAttrs>{
     .doc =
         "Adds axes of extent 1 at the places `axis` of the result; in front when it is left out.",
     .aliases = {"unsqueeze"},
@@ -195,9 +194,9 @@ constinit const OpDef expand_dims = Composite<SqueezeAttrs>{
     .body = rule<insert_axes>,
     .samples = {{"f32[2,3]", "axis=[0]"}, {"f32[2,3]", "axis=[-1,1]"}, {"f32[]", "axis=[0]"}},
 };
+TN_OP(expand_dims);
 
-constinit const OpDef moveaxis = Composite<MoveAttrs>{
-    .name = "moveaxis",
+constexpr auto moveaxis_def = Composite<MoveAttrs>{
     .doc = "Moves the axes `source` to the places `destination`; the others keep their order.",
     .aliases = {"movedim"},
     .args = {"x"},
@@ -205,9 +204,9 @@ constinit const OpDef moveaxis = Composite<MoveAttrs>{
     .samples = {{"f32[2,3,4]", "source=[0], destination=[-1]"},
                 {"f32[2,3,4]", "source=[2,0], destination=[0,1]"}},
 };
+TN_OP(moveaxis);
 
-constinit const OpDef swapaxes = Composite<SwapAttrs>{
-    .name = "swapaxes",
+constexpr auto swapaxes_def = Composite<SwapAttrs>{
     .doc = "Exchanges two axes.",
     .aliases = {"swapdims"},
     .args = {"x"},
@@ -216,9 +215,9 @@ constinit const OpDef swapaxes = Composite<SwapAttrs>{
     },
     .samples = {{"f32[2,3,4]", "axis1=0, axis2=-1"}, {"f32[2,3]", "axis1=1, axis2=1"}},
 };
+TN_OP(swapaxes);
 
-constinit const OpDef matrix_transpose = Composite<>{
-    .name = "matrix_transpose",
+constexpr auto matrix_transpose_def = Composite<>{
     .doc = "Exchanges the last two axes.",
     .args = {"x"},
     .body = [](const NoAttrs&, const Tensors& in) -> Tensors {
@@ -227,9 +226,9 @@ constinit const OpDef matrix_transpose = Composite<>{
     },
     .samples = {{"f32[2,3]"}, {"f32[4,2,3]"}},
 };
+TN_OP(matrix_transpose);
 
-constinit const OpDef flatten = Composite<FlattenAttrs>{
-    .name = "flatten",
+constexpr auto flatten_def = Composite<FlattenAttrs>{
     .doc =
         "Merges the axes from `start_axis` to `end_axis`, both included, into one. A 0-d tensor "
         "becomes 1-d.",
@@ -240,25 +239,25 @@ constinit const OpDef flatten = Composite<FlattenAttrs>{
                 {"f32[2,3,4]", "start_axis=1"},
                 {"f32[2,3,4]", "start_axis=0, end_axis=-2"}},
 };
+TN_OP(flatten);
 
-constinit const OpDef unflatten = Composite<UnflattenAttrs>{
-    .name = "unflatten",
+constexpr auto unflatten_def = Composite<UnflattenAttrs>{
     .doc = "Parts `axis` into axes of `shape`, where one extent may be -1.",
     .args = {"x"},
     .body = rule<part_axis>,
     .samples = {{"f32[2,6]", "axis=1, shape=[2,3]"}, {"f32[6,2]", "axis=-2, shape=[3,-1]"}},
 };
+TN_OP(unflatten);
 
-constinit const OpDef expand = Composite<ExpandAttrs>{
-    .name = "expand",
+constexpr auto expand_def = Composite<ExpandAttrs>{
     .doc = "As `broadcast_to`, where -1 keeps the extent.",
     .args = {"x"},
     .body = rule<expand_to>,
     .samples = {{"f32[1,3]", "shape=[2,-1]"}, {"f32[2,1]", "shape=[4,-1,3]"}},
 };
+TN_OP(expand);
 
-constinit const OpDef expand_as = Composite<>{
-    .name = "expand_as",
+constexpr auto expand_as_def = Composite<>{
     .doc = "`x` broadcast to the shape of `other`.",
     .args = {"x", "other"},
     .body = [](const NoAttrs&, const Tensors& in) -> Tensors {
@@ -266,9 +265,9 @@ constinit const OpDef expand_as = Composite<>{
     },
     .samples = {{"f32[3], f32[2,3]"}, {"f32[2,1], f32[4,2,3]"}},
 };
+TN_OP(expand_as);
 
-constinit const OpDef narrow = Composite<NarrowAttrs>{
-    .name = "narrow",
+constexpr auto narrow_def = Composite<NarrowAttrs>{
     .doc =
         "The `length` elements of `axis` from `start` on, which counts from the end when it is "
         "negative. A part that leaves the axis is an error.",
@@ -277,18 +276,18 @@ constinit const OpDef narrow = Composite<NarrowAttrs>{
     .samples = {{"f32[5,2]", "axis=0, start=[1], length=3"},
                 {"f32[2,5]", "axis=-1, start=[-3], length=2"}},
 };
+TN_OP(narrow);
 
-constinit const OpDef broadcast_arrays = Composite<>{
-    .name = "broadcast_arrays",
+constexpr auto broadcast_arrays_def = Composite<>{
     .doc = "Broadcasts tensors against each other. Element types stay.",
     .args = {"*arrays"},
     .results = {"*"},
     .body = rule<broadcast_all>,
     .samples = {{"f32[2,1], f32[3]"}, {"f32[2,3], f32[]"}},
 };
+TN_OP(broadcast_arrays);
 
-constinit const OpDef atleast_1d = Composite<>{
-    .name = "atleast_1d",
+constexpr auto atleast_1d_def = Composite<>{
     .doc = "A 0-d tensor as 1-d; others stay.",
     .args = {"x"},
     .body = [](const NoAttrs&, const Tensors& in) -> Tensors {
@@ -296,9 +295,9 @@ constinit const OpDef atleast_1d = Composite<>{
     },
     .samples = {{"f32[]"}, {"f32[2]"}},
 };
+TN_OP(atleast_1d);
 
-constinit const OpDef atleast_2d = Composite<>{
-    .name = "atleast_2d",
+constexpr auto atleast_2d_def = Composite<>{
     .doc = "A tensor of fewer than two axes with axes of extent 1 in front; others stay.",
     .args = {"x"},
     .body = [](const NoAttrs&, const Tensors& in) -> Tensors {
@@ -307,9 +306,9 @@ constinit const OpDef atleast_2d = Composite<>{
     },
     .samples = {{"f32[]"}, {"f32[2]"}, {"f32[2,3]"}},
 };
+TN_OP(atleast_2d);
 
-constinit const OpDef atleast_3d = Composite<>{
-    .name = "atleast_3d",
+constexpr auto atleast_3d_def = Composite<>{
     .doc =
         "A tensor with three axes at least: [] becomes [1,1,1], [n] becomes [1,n,1], [m,n] becomes "
         "[m,n,1]; others stay.",
@@ -323,5 +322,6 @@ constinit const OpDef atleast_3d = Composite<>{
     },
     .samples = {{"f32[]"}, {"f32[2]"}, {"f32[2,3]"}, {"f32[2,3,4]"}},
 };
+TN_OP(atleast_3d);
 
 }  // namespace tn::ops

@@ -68,8 +68,7 @@ Tensors emit_call(CallKind kind, GraphRef graph, const Tensors& in) {
   return emit_all(call, given, &attrs);
 }
 
-constinit const OpDef call = Composite<CallAttrs>{
-    .name = "call",
+constexpr auto call_def = Composite<CallAttrs>{
     .doc = "The outputs of a graph.",
     .args = {"*inputs"},
     .results = {"*"},
@@ -83,5 +82,6 @@ constinit const OpDef call = Composite<CallAttrs>{
     .vjp = rule<vjp_call>,
     .batch_rule = rule<batch_call>,
 };
+TN_OP(call);
 
 }  // namespace tn::ops

@@ -27,8 +27,7 @@ static void prepare_astype(AstypeAttrs& a, Tensors& in) {
          "astype: a complex number does not convert to {} ({})", a.dtype, *type_of(in[0]));
 }
 
-constinit const OpDef astype = Elementwise<AstypeAttrs>{
-    .name = "astype",
+constexpr auto astype_def = Elementwise<AstypeAttrs>{
     .doc =
         "`x` converted to the element type `dtype`. Floats become integers without their fraction, "
         "saturated to the range, NaN as 0; integers wrap around; nonzero numbers are true. "
@@ -57,6 +56,7 @@ constinit const OpDef astype = Elementwise<AstypeAttrs>{
                 {"f32[]", "dtype=bool"},
                 {"f32[4]", "dtype=c64"}},
 };
+TN_OP(astype);
 
 struct BitcastAttrs {
   DType dtype = DType::i32;
@@ -73,8 +73,7 @@ static Type infer_bitcast(const BitcastAttrs& a, Types in) {
   return {a.dtype, x.shape};
 }
 
-constinit const OpDef bitcast = Op<BitcastAttrs>{
-    .name = "bitcast",
+constexpr auto bitcast_def = Op<BitcastAttrs>{
     .doc =
         "The bits of every element read as another type of the same size: `float32` 1.0 as "
         "`uint32` "
@@ -91,9 +90,9 @@ constinit const OpDef bitcast = Op<BitcastAttrs>{
     .batch = Batch::aligned,
     .samples = {{"f32[2,3]", "dtype=i32"}, {"i64[4]", "dtype=f64"}, {"f32[]", "dtype=u32"}},
 };
+TN_OP(bitcast);
 
-constinit const OpDef stop_gradient = Elementwise<>{
-    .name = "stop_gradient",
+constexpr auto stop_gradient_def = Elementwise<>{
     .doc = "`x` itself, as a constant to differentiation.",
     .aliases = {"detach"},
     .types = any_type,
@@ -103,13 +102,14 @@ constinit const OpDef stop_gradient = Elementwise<>{
     .gradient = Gradient::zero,
     .samples = {{"f32[2,3]"}, {"f32[]"}},
 };
+TN_OP(stop_gradient);
 
-constinit const OpDef contiguous = Composite<>{
-    .name = "contiguous",
+constexpr auto contiguous_def = Composite<>{
     .doc = "`x` itself: computed tensors are always row-major.",
     .args = {"x"},
     .body = [](const NoAttrs&, const Tensors& in) -> Tensors { return in; },
     .samples = {{"f32[2,3]"}, {"f32[]"}},
 };
+TN_OP(contiguous);
 
 }  // namespace tn::ops

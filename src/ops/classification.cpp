@@ -28,8 +28,7 @@ static S is_finite(S x) {
   return ask(x, true, [](S v) { return sc::abs(v) < kInfinity; });
 }
 
-constinit const OpDef isnan = Elementwise<>{
-    .name = "isnan",
+constexpr auto isnan_def = Elementwise<>{
     .doc = "Whether the number is NaN, or a part of it is. False for integers.",
     .types = every_type,
     .result = ResultType::boolean,
@@ -37,9 +36,9 @@ constinit const OpDef isnan = Elementwise<>{
     .complex = [](Z z) { return Z{is_nan(z.re) | is_nan(z.im), {}}; },
     .samples = {{"f32[2,3]"}, {"f32[]"}},
 };
+TN_OP(isnan);
 
-constinit const OpDef isinf = Elementwise<>{
-    .name = "isinf",
+constexpr auto isinf_def = Elementwise<>{
     .doc = "Whether the number is an infinity, or a part of it is. False for integers.",
     .types = every_type,
     .result = ResultType::boolean,
@@ -47,9 +46,9 @@ constinit const OpDef isinf = Elementwise<>{
     .complex = [](Z z) { return Z{is_infinite(z.re) | is_infinite(z.im), {}}; },
     .samples = {{"f32[2,3]"}, {"f32[]"}},
 };
+TN_OP(isinf);
 
-constinit const OpDef isfinite = Elementwise<>{
-    .name = "isfinite",
+constexpr auto isfinite_def = Elementwise<>{
     .doc = "Whether the number is neither NaN nor an infinity, in both parts. True for integers.",
     .types = every_type,
     .result = ResultType::boolean,
@@ -57,27 +56,27 @@ constinit const OpDef isfinite = Elementwise<>{
     .complex = [](Z z) { return Z{is_finite(z.re) & is_finite(z.im), {}}; },
     .samples = {{"f32[2,3]"}, {"f32[]"}},
 };
+TN_OP(isfinite);
 
-constinit const OpDef isposinf = Elementwise<>{
-    .name = "isposinf",
+constexpr auto isposinf_def = Elementwise<>{
     .doc = "Whether the number is plus infinity. False for integers.",
     .types = ordered,
     .result = ResultType::boolean,
     .scalar = [](S x) { return ask(x, false, [](S v) { return v == kInfinity; }); },
     .samples = {{"f32[2,3]"}, {"f32[]"}},
 };
+TN_OP(isposinf);
 
-constinit const OpDef isneginf = Elementwise<>{
-    .name = "isneginf",
+constexpr auto isneginf_def = Elementwise<>{
     .doc = "Whether the number is minus infinity. False for integers.",
     .types = ordered,
     .result = ResultType::boolean,
     .scalar = [](S x) { return ask(x, false, [](S v) { return v == -kInfinity; }); },
     .samples = {{"f32[2,3]"}, {"f32[]"}},
 };
+TN_OP(isneginf);
 
-constinit const OpDef signbit = Elementwise<>{
-    .name = "signbit",
+constexpr auto signbit_def = Elementwise<>{
     .doc = "Whether the sign is negative; true for -0.0 and for a NaN with its sign set.",
     .types = reals,
     .result = ResultType::boolean,
@@ -88,9 +87,9 @@ constinit const OpDef signbit = Elementwise<>{
         },
     .samples = {{"f32[2,3]"}, {"f32[]"}},
 };
+TN_OP(signbit);
 
-constinit const OpDef copysign = Elementwise<>{
-    .name = "copysign",
+constexpr auto copysign_def = Elementwise<>{
     .doc = "The magnitude of `x1` with the sign of `x2`, zeros and NaN included.",
     .types = floats,
     .operands = Operands::inexact,
@@ -98,6 +97,7 @@ constinit const OpDef copysign = Elementwise<>{
     .partials = {[](T t, T x, T y) { return t * tn::sign(x) * tn::copysign(1, y); }, nullptr},
     .samples = {{"f32[2,3], f32[2,3]"}, {"f32[2,1], f32[3]"}},
 };
+TN_OP(copysign);
 
 // Neighbouring floats of one sign are neighbouring integers, in every width. Narrow floats are
 // widened before they compute, so the step is taken on their bits instead.
@@ -116,8 +116,7 @@ static Tensor next_after(const Tensor& x, const Tensor& to) {
   return tn::where(unordered, tn::add(x, to), result);
 }
 
-constinit const OpDef nextafter = Composite<>{
-    .name = "nextafter",
+constexpr auto nextafter_def = Composite<>{
     .doc =
         "The next number after `x1` towards `x2` that its type can hold; `x2` where they are "
         "equal, "
@@ -131,6 +130,7 @@ constinit const OpDef nextafter = Composite<>{
     },
     .samples = {{"f32[2,3], f32[2,3]"}, {"f32[2,1], f32[3]"}},
 };
+TN_OP(nextafter);
 
 struct NanToNumAttrs {
   double nan = 0;
@@ -169,8 +169,7 @@ static Tensors jvp_nan_to_num(const NanToNumAttrs&, const Primal& p, const Tenso
   return {tn::make_complex(re, im)};
 }
 
-constinit const OpDef nan_to_num = Elementwise<NanToNumAttrs>{
-    .name = "nan_to_num",
+constexpr auto nan_to_num_def = Elementwise<NanToNumAttrs>{
     .doc =
         "`x` with NaN replaced by `nan`, infinities by `posinf` and `neginf`, which default to the "
         "largest and smallest number of the type. Integers stay as they are.",
@@ -186,5 +185,6 @@ constinit const OpDef nan_to_num = Elementwise<NanToNumAttrs>{
     .jvp = rule<jvp_nan_to_num>,
     .samples = {{"f32[2,3]"}, {"f32[4]", "nan=1.5, posinf=2.0, neginf=-2.0"}, {"f32[]"}},
 };
+TN_OP(nan_to_num);
 
 }  // namespace tn::ops

@@ -64,8 +64,7 @@ Type infer_same(std::string_view op, int64_t workers, Types in) {
 
 }  // namespace
 
-constinit const OpDef all_sum = Op<GroupAttrs>{
-    .name = "all_sum",
+constexpr auto all_sum_def = Op<GroupAttrs>{
     .doc =
         "The sum of `x` over the workers along an axis of the mesh, on all of them. Terms are "
         "added by a binary tree over aligned ranges of workers, so the bits are fixed.",
@@ -79,9 +78,9 @@ constinit const OpDef all_sum = Op<GroupAttrs>{
     .batch = Batch::aligned,
     .samples = {{"f32[2,3]", "mesh_axis=\"data\", workers=1"}},
 };
+TN_OP(all_sum);
 
-constinit const OpDef vary = Op<GroupAttrs>{
-    .name = "vary",
+constexpr auto vary_def = Op<GroupAttrs>{
     .doc =
         "`x`, the same on all workers along an axis of the mesh, as a value that may differ "
         "between them: its cotangents are summed over the workers.",
@@ -101,9 +100,9 @@ constinit const OpDef vary = Op<GroupAttrs>{
     .batch = Batch::aligned,
     .samples = {{"f32[2,3]", "mesh_axis=\"data\", workers=1"}},
 };
+TN_OP(vary);
 
-constinit const OpDef all_fold = Op<AllFoldAttrs>{
-    .name = "all_fold",
+constexpr auto all_fold_def = Op<AllFoldAttrs>{
     .doc =
         "The product, extreme or conjunction of `x` over the workers along an axis of the mesh, "
         "on all of them, in the order of `all_sum`.",
@@ -116,9 +115,9 @@ constinit const OpDef all_fold = Op<AllFoldAttrs>{
     .batch = Batch::aligned,
     .samples = {{"f32[2,3]", "mesh_axis=\"data\", workers=1, mode=max"}},
 };
+TN_OP(all_fold);
 
-constinit const OpDef all_gather = Op<DigitAttrs>{
-    .name = "all_gather",
+constexpr auto all_gather_def = Op<DigitAttrs>{
     .doc =
         "`x` of all workers along an axis of the mesh, joined along `axis`. The result counts "
         "there as [radix, workers, rest], and the middle digit is the worker.",
@@ -133,9 +132,9 @@ constinit const OpDef all_gather = Op<DigitAttrs>{
     .batch = Batch::aligned,
     .samples = {{"f32[2,3]", "mesh_axis=\"data\", workers=1, axis=1"}},
 };
+TN_OP(all_gather);
 
-constinit const OpDef reduce_scatter = Op<DigitAttrs>{
-    .name = "reduce_scatter",
+constexpr auto reduce_scatter_def = Op<DigitAttrs>{
     .doc =
         "The sum of `x` over the workers along an axis of the mesh, of which each keeps its part "
         "along `axis`. The bits are those of `all_sum`.",
@@ -150,9 +149,9 @@ constinit const OpDef reduce_scatter = Op<DigitAttrs>{
     .batch = Batch::aligned,
     .samples = {{"f32[2,3]", "mesh_axis=\"data\", workers=1, axis=0"}},
 };
+TN_OP(reduce_scatter);
 
-constinit const OpDef all_to_all = Op<ExchangeAttrs>{
-    .name = "all_to_all",
+constexpr auto all_to_all_def = Op<ExchangeAttrs>{
     .doc =
         "`x`, divided along `axis` at `radix`, divided along `to_axis` at `to_radix` instead: "
         "every worker along the axis of the mesh sends a part to every other.",
@@ -168,9 +167,9 @@ constinit const OpDef all_to_all = Op<ExchangeAttrs>{
     .batch = Batch::aligned,
     .samples = {{"f32[2,3]", "mesh_axis=\"data\", workers=1, axis=0, to_axis=1"}},
 };
+TN_OP(all_to_all);
 
-constinit const OpDef all_broadcast = Op<RootAttrs>{
-    .name = "all_broadcast",
+constexpr auto all_broadcast_def = Op<RootAttrs>{
     .doc = "The `x` of one worker, on all workers along an axis of the mesh.",
     .args = {"x"},
     .surface = false,
@@ -181,9 +180,9 @@ constinit const OpDef all_broadcast = Op<RootAttrs>{
     .batch = Batch::aligned,
     .samples = {{"f32[2,3]", "mesh_axis=\"data\", workers=1, root=0"}},
 };
+TN_OP(all_broadcast);
 
-constinit const OpDef slice_of_worker = Op<DigitAttrs>{
-    .name = "slice_of_worker",
+constexpr auto slice_of_worker_def = Op<DigitAttrs>{
     .doc =
         "The part of `x`, the same on all workers along an axis of the mesh, that belongs to each "
         "of them along `axis`.",
@@ -198,6 +197,7 @@ constinit const OpDef slice_of_worker = Op<DigitAttrs>{
     .batch = Batch::aligned,
     .samples = {{"f32[2,3]", "mesh_axis=\"data\", workers=1, axis=0"}},
 };
+TN_OP(slice_of_worker);
 
 bool is_collective(const OpDef& op) {
   static constexpr const OpDef* kAll[] = {

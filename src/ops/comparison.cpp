@@ -43,8 +43,7 @@ static void compare_exactly(NoAttrs&, Tensors& in) {
   }
 }
 
-constinit const OpDef equal = Elementwise<>{
-    .name = "equal",
+constexpr auto equal_def = Elementwise<>{
     .doc =
         "Whether the operands are equal. NaN equals nothing, not even itself. "
         "Integers of any types compare exactly.",
@@ -59,9 +58,9 @@ constinit const OpDef equal = Elementwise<>{
                 {"f32[2,1], f32[3]"},
                 {"i32[4], i32[]", "", 0, 2}},
 };
+TN_OP(equal);
 
-constinit const OpDef not_equal = Elementwise<>{
-    .name = "not_equal",
+constexpr auto not_equal_def = Elementwise<>{
     .doc =
         "Whether the operands differ. NaN differs from everything. "
         "Integers of any types compare exactly.",
@@ -76,9 +75,9 @@ constinit const OpDef not_equal = Elementwise<>{
                 {"f32[2,1], f32[3]"},
                 {"i32[4], i32[]", "", 0, 2}},
 };
+TN_OP(not_equal);
 
-constinit const OpDef less = Elementwise<>{
-    .name = "less",
+constexpr auto less_def = Elementwise<>{
     .doc = "Whether `x1 < x2`; false where either is NaN. Integers of any types compare exactly.",
     .aliases = {"lt"},
     .symbol = "<",
@@ -88,9 +87,9 @@ constinit const OpDef less = Elementwise<>{
     .prepare = rule<compare_exactly>,
     .samples = {{"f32[2,3], f32[2,3]"}, {"f32[2,1], f32[3]"}, {"i32[4], i32[]"}},
 };
+TN_OP(less);
 
-constinit const OpDef less_equal = Elementwise<>{
-    .name = "less_equal",
+constexpr auto less_equal_def = Elementwise<>{
     .doc = "Whether `x1 <= x2`; false where either is NaN. Integers of any types compare exactly.",
     .aliases = {"le"},
     .symbol = "<=",
@@ -100,9 +99,9 @@ constinit const OpDef less_equal = Elementwise<>{
     .prepare = rule<compare_exactly>,
     .samples = {{"f32[2,3], f32[2,3]"}, {"f32[2,1], f32[3]"}, {"i32[4], i32[]"}},
 };
+TN_OP(less_equal);
 
-constinit const OpDef greater = Elementwise<>{
-    .name = "greater",
+constexpr auto greater_def = Elementwise<>{
     .doc = "Whether `x1 > x2`; false where either is NaN. Integers of any types compare exactly.",
     .aliases = {"gt"},
     .symbol = ">",
@@ -112,9 +111,9 @@ constinit const OpDef greater = Elementwise<>{
     .prepare = rule<compare_exactly>,
     .samples = {{"f32[2,3], f32[2,3]"}, {"f32[2,1], f32[3]"}, {"i32[4], i32[]"}},
 };
+TN_OP(greater);
 
-constinit const OpDef greater_equal = Elementwise<>{
-    .name = "greater_equal",
+constexpr auto greater_equal_def = Elementwise<>{
     .doc = "Whether `x1 >= x2`; false where either is NaN. Integers of any types compare exactly.",
     .aliases = {"ge"},
     .symbol = ">=",
@@ -124,32 +123,32 @@ constinit const OpDef greater_equal = Elementwise<>{
     .prepare = rule<compare_exactly>,
     .samples = {{"f32[2,3], f32[2,3]"}, {"f32[2,1], f32[3]"}, {"i32[4], i32[]"}},
 };
+TN_OP(greater_equal);
 
 // Numbers count as true where they are not 0.
 static void to_truth(NoAttrs&, Tensors& in) {
   for (Tensor& x : in) x = cast_to(x, DType::b1);
 }
 
-constinit const OpDef logical_and = Elementwise<>{
-    .name = "logical_and",
+constexpr auto logical_and_def = Elementwise<>{
     .doc = "Whether both operands are true; numbers are true where they are not 0, NaN included.",
     .types = booleans,
     .scalar = [](S a, S b) { return a & b; },
     .prepare = rule<to_truth>,
     .samples = {{"bool[2,3], bool[2,3]"}, {"bool[2,1], bool[3]"}, {"f32[4], f32[4]"}},
 };
+TN_OP(logical_and);
 
-constinit const OpDef logical_or = Elementwise<>{
-    .name = "logical_or",
+constexpr auto logical_or_def = Elementwise<>{
     .doc = "Whether either operand is true; numbers are true where they are not 0, NaN included.",
     .types = booleans,
     .scalar = [](S a, S b) { return a | b; },
     .prepare = rule<to_truth>,
     .samples = {{"bool[2,3], bool[2,3]"}, {"bool[2,1], bool[3]"}, {"f32[4], f32[4]"}},
 };
+TN_OP(logical_or);
 
-constinit const OpDef logical_xor = Elementwise<>{
-    .name = "logical_xor",
+constexpr auto logical_xor_def = Elementwise<>{
     .doc =
         "Whether exactly one operand is true; numbers are true where they are not 0, NaN included.",
     .types = booleans,
@@ -157,15 +156,16 @@ constinit const OpDef logical_xor = Elementwise<>{
     .prepare = rule<to_truth>,
     .samples = {{"bool[2,3], bool[2,3]"}, {"bool[2,1], bool[3]"}, {"f32[4], f32[4]"}},
 };
+TN_OP(logical_xor);
 
-constinit const OpDef logical_not = Elementwise<>{
-    .name = "logical_not",
+constexpr auto logical_not_def = Elementwise<>{
     .doc = "Whether the operand is false; numbers are false where they are 0.",
     .types = booleans,
     .scalar = [](S x) { return !x; },
     .prepare = rule<to_truth>,
     .samples = {{"bool[2,3]"}, {"f32[4]"}, {"bool[]"}},
 };
+TN_OP(logical_not);
 
 struct IsCloseAttrs {
   double rtol = 1e-5, atol = 1e-8;
@@ -180,8 +180,7 @@ static S within(const IsCloseAttrs& a, S distance, S size) {
   return finite & (distance <= size * a.rtol + a.atol);
 }
 
-constinit const OpDef isclose = Elementwise<IsCloseAttrs>{
-    .name = "isclose",
+constexpr auto isclose_def = Elementwise<IsCloseAttrs>{
     .doc =
         "Whether `abs(x1 - x2) <= atol + rtol * abs(x2)`, or both are the same infinity. "
         "With `equal_nan` two NaN are close.",
@@ -206,9 +205,9 @@ constinit const OpDef isclose = Elementwise<IsCloseAttrs>{
                 {"f32[2,1], f32[3]", "atol=1.0, equal_nan=true"},
                 {"f32[4], f32[]"}},
 };
+TN_OP(isclose);
 
-constinit const OpDef allclose = Composite<IsCloseAttrs>{
-    .name = "allclose",
+constexpr auto allclose_def = Composite<IsCloseAttrs>{
     .doc = "Whether all elements are close, as `isclose` says; true when there are none.",
     .args = {"x1", "x2"},
     .body = [](const IsCloseAttrs& a, const Tensors& in) -> Tensors {
@@ -216,6 +215,7 @@ constinit const OpDef allclose = Composite<IsCloseAttrs>{
     },
     .samples = {{"f32[2,3], f32[2,3]", "rtol=0.5"}, {"f32[2,1], f32[3]", "atol=10.0"}},
 };
+TN_OP(allclose);
 
 struct ArrayEqualAttrs {
   bool equal_nan = false;
@@ -229,8 +229,7 @@ static Tensor array_equal_body(const ArrayEqualAttrs& a, const Tensors& in) {
   return tn::all(same);
 }
 
-constinit const OpDef array_equal = Composite<ArrayEqualAttrs>{
-    .name = "array_equal",
+constexpr auto array_equal_def = Composite<ArrayEqualAttrs>{
     .doc =
         "Whether the operands have the same shape and equal elements; with `equal_nan`, NaN equals "
         "NaN.",
@@ -240,5 +239,6 @@ constinit const OpDef array_equal = Composite<ArrayEqualAttrs>{
     },
     .samples = {{"f32[2,3], f32[2,3]"}, {"f32[2,3], f32[3]"}, {"f32[4], f32[4]", "equal_nan=true"}},
 };
+TN_OP(array_equal);
 
 }  // namespace tn::ops

@@ -7,8 +7,7 @@
 
 namespace tn::ops {
 
-constinit const OpDef real = Elementwise<>{
-    .name = "real",
+constexpr auto real_def = Elementwise<>{
     .doc = "The real part; real numbers stay as they are.",
     .types = every_type,
     .result = ResultType::real,
@@ -19,9 +18,9 @@ constinit const OpDef real = Elementwise<>{
                   int) { return cast_to(ct, in[0].dtype()); },
     .samples = {{"f32[2,3]"}, {"c64[2,3]"}, {"c64[]"}},
 };
+TN_OP(real);
 
-constinit const OpDef imag = Elementwise<>{
-    .name = "imag",
+constexpr auto imag_def = Elementwise<>{
     .doc = "The imaginary part; 0 for real numbers.",
     .types = every_type,
     .result = ResultType::real,
@@ -32,9 +31,9 @@ constinit const OpDef imag = Elementwise<>{
                   int) { return is_complex(in[0].dtype()) ? tn::make_complex(0, -ct) : Tensor(); },
     .samples = {{"f32[2,3]"}, {"c64[2,3]"}, {"c64[]"}},
 };
+TN_OP(imag);
 
-constinit const OpDef conj = Elementwise<>{
-    .name = "conj",
+constexpr auto conj_def = Elementwise<>{
     .doc = "The number with its imaginary part negated; real numbers stay as they are.",
     .aliases = {"conjugate"},
     .types = every_type,
@@ -44,14 +43,14 @@ constinit const OpDef conj = Elementwise<>{
     .adjoint = [](const NoAttrs&, T ct, const Tensors&, int) { return tn::conj(ct); },
     .samples = {{"f32[2,3]"}, {"c64[2,3]"}, {"c64[]"}},
 };
+TN_OP(conj);
 
 struct AngleAttrs {
   bool deg = false;
   static constexpr void fields(auto& a, auto&& f) { f("deg", a.deg); }
 };
 
-constinit const OpDef angle = Composite<AngleAttrs>{
-    .name = "angle",
+constexpr auto angle_def = Composite<AngleAttrs>{
     .doc =
         "The angle of a complex number in [-pi, pi], in degrees when `deg`; of reals 0, or pi for "
         "negative ones. NaN stays NaN.",
@@ -64,6 +63,7 @@ constinit const OpDef angle = Composite<AngleAttrs>{
     },
     .samples = {{"f32[2,3]"}, {"c64[2,3]"}, {"c64[4]", "deg=true"}},
 };
+TN_OP(angle);
 
 static Type infer_make_complex(const NoAttrs&, Types in) {
   if (!decide_equal(in[0]->shape, in[1]->shape))
@@ -76,8 +76,7 @@ static void lower_make_complex(const NoAttrs&, loop::Lowering& l) {
   l.store(0, at, {l.load_real(0, at), l.load_real(1, at)});
 }
 
-constinit const OpDef make_complex = Op<>{
-    .name = "make_complex",
+constexpr auto make_complex_def = Op<>{
     .doc =
         "The complex numbers `re + im * 1j` from their parts. float64 parts give complex128, "
         "all others complex64.",
@@ -98,5 +97,6 @@ constinit const OpDef make_complex = Op<>{
     .batch = Batch::aligned,
     .samples = {{"f32[2,3], f32[2,3]"}, {"f32[2,1], f32[3]"}, {"f32[], f32[]"}},
 };
+TN_OP(make_complex);
 
 }  // namespace tn::ops

@@ -95,8 +95,7 @@ Tensors batch_cond(const CondAttrs& a, const BatchCall& call) {
 
 }  // namespace
 
-constinit const OpDef cond = Op<CondAttrs>{
-    .name = "cond",
+constexpr auto cond_def = Op<CondAttrs>{
     .doc = "The results of one of two graphs.",
     .args = {"pred", "*operands"},
     .results = {"*"},
@@ -107,5 +106,6 @@ constinit const OpDef cond = Op<CondAttrs>{
     .vjp = rule<vjp_cond>,
     .batch_rule = rule<batch_cond>,
 };
+TN_OP(cond);
 
 }  // namespace tn::ops

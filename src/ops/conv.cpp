@@ -172,8 +172,7 @@ Type settle_conv(std::string_view op, ConvAttrs& a, const Type& x, const Type& w
   return out;
 }
 
-constinit const OpDef conv = Op<ConvAttrs>{
-    .name = "conv",
+constexpr auto conv_def = Op<ConvAttrs>{
     .doc =
         "Slides kernels over `x`, [batch, channels, spatial axes ...], without mirroring them: "
         "`w` is [channels out, channels / groups, kernel axes ...]. `padding` is one number, one "
@@ -200,5 +199,6 @@ constinit const OpDef conv = Op<ConvAttrs>{
                 {"f32[2,5,6,4], f32[6,3,2,2]",
                  "stride=[2,1], padding=[1,0,2,1], groups=2, channels_last=true"}},
 };
+TN_OP(conv);
 
 }  // namespace tn::ops

@@ -216,8 +216,7 @@ Tensors convolve_body(const ConvolveAttrs& a, const Tensors& given) {
 
 }  // namespace
 
-constinit const OpDef conv_general = Composite<ConvGeneralAttrs>{
-    .name = "conv_general",
+constexpr auto conv_general_def = Composite<ConvGeneralAttrs>{
     .doc =
         "Convolution over 1 to 3 spatial axes with every option: as `conv1d`, `conv2d` and "
         "`conv3d`, and `input_dilation` puts zeros between the elements of `x`; `flip` mirrors the "
@@ -230,9 +229,9 @@ constinit const OpDef conv_general = Composite<ConvGeneralAttrs>{
                  "stride=[2,1], padding=[1,0,2,1], input_dilation=[1,2], groups=2, flip=true"},
                 {"f32[1,5,4,2], f32[3,2,3,2]", "kernel_dilation=[2,1], channels_last=true"}},
 };
+TN_OP(conv_general);
 
-constinit const OpDef conv1d = Composite<ConvLayerAttrs>{
-    .name = "conv1d",
+constexpr auto conv1d_def = Composite<ConvLayerAttrs>{
     .doc =
         "Slides kernels along `x`, [batch, channels, length], without mirroring them: `weight` is "
         "[channels out, channels / groups, k]. See `conv2d` for the options.",
@@ -247,9 +246,9 @@ constinit const OpDef conv1d = Composite<ConvLayerAttrs>{
                 {"f32[2,3,7], f32[4,3,3], f32[4]", "padding=[2,0], dilation=[2]"},
                 {"f32[2,7,4], f32[6,3,2]", "groups=2, channels_last=true, padding_mode=same"}},
 };
+TN_OP(conv1d);
 
-constinit const OpDef conv2d = Composite<ConvLayerAttrs>{
-    .name = "conv2d",
+constexpr auto conv2d_def = Composite<ConvLayerAttrs>{
     .doc =
         "Slides kernels over `x`, [batch, channels, height, width], without mirroring them: "
         "`weight` is [channels out, channels / groups, kh, kw], `bias` has one number for each "
@@ -271,9 +270,9 @@ constinit const OpDef conv2d = Composite<ConvLayerAttrs>{
                 {"f32[1,5,6,4], f32[2,3,3,4], f32[2]",
                  "stride=[2], dilation=[1,2], channels_last=true, padding_mode=same"}},
 };
+TN_OP(conv2d);
 
-constinit const OpDef conv3d = Composite<ConvLayerAttrs>{
-    .name = "conv3d",
+constexpr auto conv3d_def = Composite<ConvLayerAttrs>{
     .doc =
         "Slides kernels through `x`, [batch, channels, depth, height, width], without mirroring "
         "them: `weight` is [channels out, channels / groups, kd, kh, kw]. See `conv2d` for the "
@@ -288,9 +287,9 @@ constinit const OpDef conv3d = Composite<ConvLayerAttrs>{
     .samples = {{"f32[1,2,4,3,5], f32[3,2,2,2,3], f32[3]", "padding=[1,0,1]"},
                 {"f32[2,3,4,5,2], f32[2,2,3,2,1]", "groups=2, channels_last=true"}},
 };
+TN_OP(conv3d);
 
-constinit const OpDef conv_transpose1d = Composite<ConvTransposeAttrs>{
-    .name = "conv_transpose1d",
+constexpr auto conv_transpose1d_def = Composite<ConvTransposeAttrs>{
     .doc =
         "The adjoint of `conv1d` in its input: `x` is [batch, channels, length], `weight` is "
         "[channels, channels out / groups, k]. See `conv_transpose2d` for the options.",
@@ -305,9 +304,9 @@ constinit const OpDef conv_transpose1d = Composite<ConvTransposeAttrs>{
                 {"f32[2,4,5], f32[4,3,2], f32[6]", "dilation=[2], groups=2"},
                 {"f32[2,5,4], f32[6,3,2]", "stride=[3], groups=2, channels_last=true"}},
 };
+TN_OP(conv_transpose1d);
 
-constinit const OpDef conv_transpose2d = Composite<ConvTransposeAttrs>{
-    .name = "conv_transpose2d",
+constexpr auto conv_transpose2d_def = Composite<ConvTransposeAttrs>{
     .doc =
         "The adjoint of `conv2d` in its input, with the same `stride`, `padding` and `dilation`: "
         "`x` is [batch, channels, height, width], `weight` is [channels, channels out / groups, "
@@ -326,9 +325,9 @@ constinit const OpDef conv_transpose2d = Composite<ConvTransposeAttrs>{
                 {"f32[1,4,3,3], f32[4,2,2,3], f32[4]", "dilation=[2,1], groups=2"},
                 {"f32[1,3,2,4], f32[2,3,2,4]", "stride=[1,2], channels_last=true"}},
 };
+TN_OP(conv_transpose2d);
 
-constinit const OpDef conv_transpose3d = Composite<ConvTransposeAttrs>{
-    .name = "conv_transpose3d",
+constexpr auto conv_transpose3d_def = Composite<ConvTransposeAttrs>{
     .doc =
         "The adjoint of `conv3d` in its input: `x` is [batch, channels, depth, height, width], "
         "`weight` is [channels, channels out / groups, kd, kh, kw]. See `conv_transpose2d` for the "
@@ -343,9 +342,9 @@ constinit const OpDef conv_transpose3d = Composite<ConvTransposeAttrs>{
     .samples = {{"f32[1,2,2,3,2], f32[2,3,2,2,3], f32[3]", "stride=[2], padding=[0,1,0]"},
                 {"f32[1,2,2,3,4], f32[2,2,1,2,4]", "stride=[1,2,1], channels_last=true"}},
 };
+TN_OP(conv_transpose3d);
 
-constinit const OpDef convolve = Composite<ConvolveAttrs>{
-    .name = "convolve",
+constexpr auto convolve_def = Composite<ConvolveAttrs>{
     .doc =
         "The sums of x1[i] * x2[k - i] for every k, of two lists: all of them (`full`), as many as "
         "the longer list has elements, from the middle (`same`), or those that use all of the "
@@ -357,5 +356,6 @@ constinit const OpDef convolve = Composite<ConvolveAttrs>{
                 {"f32[6], f32[4]", "mode=same"},
                 {"f32[3], f32[6]", "mode=valid"}},
 };
+TN_OP(convolve);
 
 }  // namespace tn::ops

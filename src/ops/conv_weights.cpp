@@ -71,8 +71,7 @@ Tensor conv_adjoint_in_w(const ConvAttrs& a, const Tensor& ct, const Tensor& x, 
   return emit(conv_weights, {x, ct}, attrs);
 }
 
-constinit const OpDef conv_weights = Op<ConvWeightsAttrs>{
-    .name = "conv_weights",
+constexpr auto conv_weights_def = Op<ConvWeightsAttrs>{
     .doc =
         "The adjoint of `conv` in its weights, whose kernel axes have the extents `kernel`: the "
         "sums of `x` times `ct`, a cotangent of the result, over the batch and over all places "
@@ -93,5 +92,6 @@ constinit const OpDef conv_weights = Op<ConvWeightsAttrs>{
                 {"f32[2,5,6,4], f32[2,5,6,4]",
                  "padding=[1], groups=4, channels_last=true, kernel=[3,3]"}},
 };
+TN_OP(conv_weights);
 
 }  // namespace tn::ops

@@ -161,8 +161,7 @@ Tensors digitize_body(const DigitizeAttrs& a, const Tensors& in) {
 
 }  // namespace
 
-constinit const OpDef count_in_bins = Composite<HistogramAttrs>{
-    .name = "count_in_bins",
+constexpr auto count_in_bins_def = Composite<HistogramAttrs>{
     .doc =
         "How many elements of `x` lie in each bin, and the edges of the bins. `bins` is their "
         "number (10 by default), between the ends of `range` or the extremes of `x`, or the edges "
@@ -173,9 +172,9 @@ constinit const OpDef count_in_bins = Composite<HistogramAttrs>{
     .body = rule<histogram_body>,
     .samples = {{"f32[20]"}, {"f32[12]", "density=true"}},
 };
+TN_OP(count_in_bins);
 
-constinit const OpDef bincount = Composite<BincountAttrs>{
-    .name = "bincount",
+constexpr auto bincount_def = Composite<BincountAttrs>{
     .doc =
         "How often each integer from 0 on occurs in `x`, or the sum of its `weights`. There are "
         "`minlength` results at least, up to the largest integer: the size depends on the values, "
@@ -184,9 +183,9 @@ constinit const OpDef bincount = Composite<BincountAttrs>{
     .body = rule<bincount_body>,
     .samples = {{"i64[7]", "length=4", 0, 5}, {"i32[6], f32[6]", "length=8", 0, 5}},
 };
+TN_OP(bincount);
 
-constinit const OpDef digitize = Composite<DigitizeAttrs>{
-    .name = "digitize",
+constexpr auto digitize_def = Composite<DigitizeAttrs>{
     .doc =
         "The number of the bin each element of `x` lies in, as int64: `bins[i-1] <= x < bins[i]`, "
         "or `bins[i-1] < x <= bins[i]` when `right`. Where `bins` descend, the signs are turned.",
@@ -194,5 +193,6 @@ constinit const OpDef digitize = Composite<DigitizeAttrs>{
     .body = rule<digitize_body>,
     .samples = {{"f32[2,3], f32[1]"}, {"f32[4], f32[1]", "right=true"}},
 };
+TN_OP(digitize);
 
 }  // namespace tn::ops

@@ -121,8 +121,7 @@ Tensors corrcoef_body(const CorrcoefAttrs& a, const Tensors& in) {
 
 }  // namespace
 
-constinit const OpDef weighted_mean = Composite<ReduceAttrs>{
-    .name = "weighted_mean",
+constexpr auto weighted_mean_def = Composite<ReduceAttrs>{
     .doc =
         "The mean over `axis` with `weights`, and the sum of the weights, which is the number of "
         "elements when there are none. Weights have the shape of `x`, or of the axes averaged "
@@ -135,9 +134,9 @@ constinit const OpDef weighted_mean = Composite<ReduceAttrs>{
                 {"f32[2,3], f32[2,3]", "", 1, 2},
                 {"f32[2,3], f32[3]", "axis=[-1], keepdims=true", 1, 2}},
 };
+TN_OP(weighted_mean);
 
-constinit const OpDef cov = Composite<CovAttrs>{
-    .name = "cov",
+constexpr auto cov_def = Composite<CovAttrs>{
     .doc =
         "The covariances of variables, which are the rows of `x` and `y`, or the columns unless "
         "`rowvar`. The sums are divided by the number of observations less `ddof`: 1, or 0 with "
@@ -153,14 +152,15 @@ constinit const OpDef cov = Composite<CovAttrs>{
                 {"f32[5,3]", "rowvar=false, bias=true"},
                 {"f32[2,5], f32[2,5]", "ddof=2"}},
 };
+TN_OP(cov);
 
-constinit const OpDef corrcoef = Composite<CorrcoefAttrs>{
-    .name = "corrcoef",
+constexpr auto corrcoef_def = Composite<CorrcoefAttrs>{
     .doc = "The correlations of variables: `cov` divided by the standard deviations of both.",
     .args = {"x", "?y"},
     .body = rule<corrcoef_body>,
     .precision = Precision::full,
     .samples = {{"f32[3,5]"}, {"f32[6], f32[6]"}, {"f32[5,2]", "rowvar=false"}},
 };
+TN_OP(corrcoef);
 
 }  // namespace tn::ops

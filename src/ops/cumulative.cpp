@@ -196,8 +196,7 @@ Tensor products_of_others(const Tensor& x, int axis) {
   return before(x) * tn::flip(before(tn::flip(x, Axes(axis))), Axes(axis));
 }
 
-constinit const OpDef cumulative = Op<CumulativeAttrs>{
-    .name = "cumulative",
+constexpr auto cumulative_def = Op<CumulativeAttrs>{
     .doc =
         "Running sum, product, largest or smallest element along `axis`, from the end with "
         "`reverse`, "
@@ -216,9 +215,9 @@ constinit const OpDef cumulative = Op<CumulativeAttrs>{
                 {"f32[2,5]", "axis=1, mode=max"},
                 {"f32[2,3]", "axis=0, mode=min, reverse=true"}},
 };
+TN_OP(cumulative);
 
-constinit const OpDef cumulative_sum = Composite<RunningSumAttrs>{
-    .name = "cumulative_sum",
+constexpr auto cumulative_sum_def = Composite<RunningSumAttrs>{
     .doc =
         "Sum of the elements up to each one along `axis`; of the flattened tensor when it is left "
         "out. "
@@ -233,9 +232,9 @@ constinit const OpDef cumulative_sum = Composite<RunningSumAttrs>{
                 {"f32[2,3]", "axis=1, include_initial=true"},
                 {"f32[4]", "dtype=c128"}},
 };
+TN_OP(cumulative_sum);
 
-constinit const OpDef cumulative_prod = Composite<RunningSumAttrs>{
-    .name = "cumulative_prod",
+constexpr auto cumulative_prod_def = Composite<RunningSumAttrs>{
     .doc =
         "Product of the elements up to each one along `axis`; of the flattened tensor when it is "
         "left "
@@ -247,9 +246,9 @@ constinit const OpDef cumulative_prod = Composite<RunningSumAttrs>{
     .precision = Precision::full,
     .samples = {{"f32[5]"}, {"f32[2,3]", "axis=-2"}, {"f32[2,3]", "axis=1, include_initial=true"}},
 };
+TN_OP(cumulative_prod);
 
-constinit const OpDef cummax = Composite<RunningAttrs>{
-    .name = "cummax",
+constexpr auto cummax_def = Composite<RunningAttrs>{
     .doc =
         "Largest element up to each one along `axis`; of the flattened tensor when it is left out. "
         "NaN "
@@ -259,9 +258,9 @@ constinit const OpDef cummax = Composite<RunningAttrs>{
                const Tensors& in) { return run_extreme("cummax", a, in, Running::max); },
     .samples = {{"f32[5]"}, {"f32[2,3]", "axis=-1"}, {"f32[2,3]", "axis=0"}},
 };
+TN_OP(cummax);
 
-constinit const OpDef cummin = Composite<RunningAttrs>{
-    .name = "cummin",
+constexpr auto cummin_def = Composite<RunningAttrs>{
     .doc =
         "Smallest element up to each one along `axis`; of the flattened tensor when it is left "
         "out. "
@@ -271,9 +270,9 @@ constinit const OpDef cummin = Composite<RunningAttrs>{
                const Tensors& in) { return run_extreme("cummin", a, in, Running::min); },
     .samples = {{"f32[5]"}, {"f32[2,3]", "axis=-1"}, {"f32[2,3]", "axis=0"}},
 };
+TN_OP(cummin);
 
-constinit const OpDef logcumsumexp = Composite<RunningAttrs>{
-    .name = "logcumsumexp",
+constexpr auto logcumsumexp_def = Composite<RunningAttrs>{
     .doc =
         "Logarithm of the running sum of exponentials along `axis`; of the flattened tensor when "
         "it is "
@@ -283,9 +282,9 @@ constinit const OpDef logcumsumexp = Composite<RunningAttrs>{
     .precision = Precision::full,
     .samples = {{"f32[5]"}, {"f32[2,3]", "axis=-1"}, {"f32[2,3]", "axis=0", -100, 100}},
 };
+TN_OP(logcumsumexp);
 
-constinit const OpDef diff = Composite<DiffAttrs>{
-    .name = "diff",
+constexpr auto diff_def = Composite<DiffAttrs>{
     .doc =
         "Differences of neighbours along `axis`, taken `n` times, after joining `prepend` and "
         "`append` "
@@ -297,5 +296,6 @@ constinit const OpDef diff = Composite<DiffAttrs>{
                 {"f32[2,5]", "n=2"},
                 {"f32[2,3], f32[2,1], f32[2,2]"}},
 };
+TN_OP(diff);
 
 }  // namespace tn::ops

@@ -239,8 +239,7 @@ Tensors polyfit_body(const PolyfitAttrs& a, const Tensors& in) {
 
 }  // namespace
 
-constinit const OpDef interp = Composite<InterpAttrs>{
-    .name = "interp",
+constexpr auto interp_def = Composite<InterpAttrs>{
     .doc =
         "The function with the values `fp` at the ascending points `xp`, straight in between, at "
         "`x`. Before the first point it is `left`, behind the last `right`; by default the values "
@@ -249,9 +248,9 @@ constinit const OpDef interp = Composite<InterpAttrs>{
     .body = rule<interp_body>,
     .samples = {{"f32[2,3], f32[1], f32[1]"}, {"f32[5], f32[4], f32[4]", "period=3.0"}},
 };
+TN_OP(interp);
 
-constinit const OpDef slopes = Composite<GradientAttrs>{
-    .name = "slopes",
+constexpr auto slopes_def = Composite<GradientAttrs>{
     .doc =
         "The slopes of `x` along `axis`, from central differences inside and one-sided ones of "
         "`edge_order` 1 or 2 at the ends. `spacing` is the distance of neighbours, 1 by default, "
@@ -260,9 +259,9 @@ constinit const OpDef slopes = Composite<GradientAttrs>{
     .body = rule<gradient_body>,
     .samples = {{"f32[5]"}, {"f32[3,4], f32[]", "axis=-1", 1, 2}, {"f32[4,3]", "edge_order=2"}},
 };
+TN_OP(slopes);
 
-constinit const OpDef trapezoid = Composite<TrapezoidAttrs>{
-    .name = "trapezoid",
+constexpr auto trapezoid_def = Composite<TrapezoidAttrs>{
     .doc =
         "The integral of `y` along `axis` by the trapezoidal rule, over the points `x`, or points "
         "`dx` apart.",
@@ -272,17 +271,17 @@ constinit const OpDef trapezoid = Composite<TrapezoidAttrs>{
     .precision = Precision::full,
     .samples = {{"f32[5]", "dx=0.5"}, {"f32[3,4], f32[3]", "axis=0"}, {"f32[2,3], f32[2,3]"}},
 };
+TN_OP(trapezoid);
 
-constinit const OpDef polyval = Composite<>{
-    .name = "polyval",
+constexpr auto polyval_def = Composite<>{
     .doc = "The polynomial with the coefficients `p`, highest power first, at `x`.",
     .args = {"p", "x"},
     .body = rule<polyval_body>,
     .samples = {{"f32[3], f32[2,3]"}, {"f32[1], f32[]"}, {"f32[40], f32[3]", "", -1, 1}},
 };
+TN_OP(polyval);
 
-constinit const OpDef fit_polynomial = Composite<PolyfitAttrs>{
-    .name = "fit_polynomial",
+constexpr auto fit_polynomial_def = Composite<PolyfitAttrs>{
     .doc =
         "The coefficients, highest power first, of the polynomial of degree `deg` nearest to `y` "
         "at `x`, in the sum of squares, which weights `w` multiply before squaring. `y` may have "
@@ -293,5 +292,6 @@ constinit const OpDef fit_polynomial = Composite<PolyfitAttrs>{
     .precision = Precision::full,
     .samples = {{"f32[6], f32[6]", "deg=2"}, {"f32[7], f32[7,2], f32[7]", "deg=1"}},
 };
+TN_OP(fit_polynomial);
 
 }  // namespace tn::ops

@@ -136,8 +136,7 @@ Tensors reduced_svd(const Tensor& x) {
   return emit_all(svd, {{x}}, &reduced);
 }
 
-constinit const OpDef qr = Op<QrAttrs>{
-    .name = "qr",
+constexpr auto qr_def = Op<QrAttrs>{
     .doc =
         "The factors of `x` = Q @ R: Q has orthonormal columns, R zeros below the diagonal. Of a "
         "matrix of m rows and n columns Q has min(m, n) columns, or m in mode `complete`. Has a "
@@ -151,9 +150,9 @@ constinit const OpDef qr = Op<QrAttrs>{
     .batch = Batch::aligned,
     .samples = {{"f32[3,3]"}, {"f32[2,4,3]"}},
 };
+TN_OP(qr);
 
-constinit const OpDef svd = Op<SvdAttrs>{
-    .name = "svd",
+constexpr auto svd_def = Op<SvdAttrs>{
     .doc =
         "The factors of `x` = U @ diag(S) @ Vh: U and Vh are unitary, the singular values S real, "
         "not negative and in descending order. Unless `full_matrices`, U has only as many columns "
@@ -170,9 +169,9 @@ constinit const OpDef svd = Op<SvdAttrs>{
                 {"f32[2,4,3]", "full_matrices=false"},
                 {"f32[2,4]", "full_matrices=false"}},
 };
+TN_OP(svd);
 
-constinit const OpDef svdvals = Op<>{
-    .name = "svdvals",
+constexpr auto svdvals_def = Op<>{
     .doc = "The singular values, in descending order. See `svd`.",
     .module = "linalg",
     .args = {"x"},
@@ -187,9 +186,9 @@ constinit const OpDef svdvals = Op<>{
     .batch = Batch::aligned,
     .samples = {{"f32[3,3]"}, {"f32[2,4,3]"}, {"f32[2,4]"}},
 };
+TN_OP(svdvals);
 
-constinit const OpDef eigh = Op<>{
-    .name = "eigh",
+constexpr auto eigh_def = Op<>{
     .doc =
         "Eigenvalues, real and in ascending order, and orthonormal eigenvectors, as columns, of a "
         "Hermitian matrix; `x` counts as (x + xᴴ)/2. NaN for a matrix that is not finite.",
@@ -204,9 +203,9 @@ constinit const OpDef eigh = Op<>{
     .batch = Batch::aligned,
     .samples = {{"f32[3,3]"}, {"f32[2,4,4]"}},
 };
+TN_OP(eigh);
 
-constinit const OpDef eigvalsh = Op<>{
-    .name = "eigvalsh",
+constexpr auto eigvalsh_def = Op<>{
     .doc = "The eigenvalues of a Hermitian matrix, in ascending order. See `eigh`.",
     .module = "linalg",
     .args = {"x"},
@@ -221,9 +220,9 @@ constinit const OpDef eigvalsh = Op<>{
     .batch = Batch::aligned,
     .samples = {{"f32[3,3]"}, {"f32[2,4,4]"}},
 };
+TN_OP(eigvalsh);
 
-constinit const OpDef eig = Op<>{
-    .name = "eig",
+constexpr auto eig_def = Op<>{
     .doc =
         "Eigenvalues, in no particular order, and eigenvectors, as columns of norm 1, both "
         "complex. NaN for a matrix that is not finite or whose iteration does not converge.",
@@ -239,9 +238,9 @@ constinit const OpDef eig = Op<>{
     .batch = Batch::aligned,
     .samples = {{"f32[3,3]"}, {"f32[2,4,4]"}},
 };
+TN_OP(eig);
 
-constinit const OpDef eigvals = Op<>{
-    .name = "eigvals",
+constexpr auto eigvals_def = Op<>{
     .doc = "The eigenvalues, complex and in no particular order. See `eig`.",
     .module = "linalg",
     .args = {"x"},
@@ -256,5 +255,6 @@ constinit const OpDef eigvals = Op<>{
     .batch = Batch::aligned,
     .samples = {{"f32[3,3]"}, {"f32[2,4,4]"}},
 };
+TN_OP(eigvals);
 
 }  // namespace tn::ops

@@ -18,24 +18,23 @@ View view_unchanged(const DeviceAttrs&, const Type& x) {
   return view;
 }
 
-TypeList infer_to_device(const void* attrs, Types in) {
-  return Type{in[0]->dtype, in[0]->shape, Device(attrs_of<DeviceAttrs>(attrs).device)};
+TypeList infer_to_device(const DeviceAttrs& a, Types in) {
+  return Type{in[0]->dtype, in[0]->shape, Device(a.device)};
 }
 
 }  // namespace
 
-constinit const OpDef to_device = [] {
-  OpDef op = Movement<DeviceAttrs>{
-      .name = "to_device",
-      .doc = "`x` on another device.",
-      .view = rule<view_unchanged>,
-      .adjoint = [](const DeviceAttrs&, const Tensor& ct,
-                    const Tensor& x) { return ct.to(x.device()); },
-      .samples = {{"f32[2,3]", "device=\"cpu\""}},
-  };
-  op.surface = false, op.moves = true, op.infer = infer_to_device;
-  return op;
-}();
+constexpr auto to_device_def = Movement<DeviceAttrs>{
+    .doc = "`x` on another device.",
+    .surface = false,
+    .moves = true,
+    .infer = rule<infer_to_device>,
+    .view = rule<view_unchanged>,
+    .adjoint = [](const DeviceAttrs&, const Tensor& ct,
+                  const Tensor& x) { return ct.to(x.device()); },
+    .samples = {{"f32[2,3]", "device=\"cpu\""}},
+};
+TN_OP(to_device);
 
 }  // namespace ops
 

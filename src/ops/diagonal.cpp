@@ -101,8 +101,7 @@ Tensors read_strided(const StridedAttrs& a, const Tensors& in) {
 
 }  // namespace
 
-constinit const OpDef diagonal = Composite<DiagonalAttrs>{
-    .name = "diagonal",
+constexpr auto diagonal_def = Composite<DiagonalAttrs>{
     .doc =
         "The diagonal of the matrices in `axis1` and `axis2`, as the last axis; `offset` places to "
         "the "
@@ -116,9 +115,9 @@ constinit const OpDef diagonal = Composite<DiagonalAttrs>{
                 {"f32[2,3,4]", "offset=2, axis1=-2, axis2=-1"},
                 {"f32[2,3]", "offset=5"}},
 };
+TN_OP(diagonal);
 
-constinit const OpDef diag = Composite<DiagAttrs>{
-    .name = "diag",
+constexpr auto diag_def = Composite<DiagAttrs>{
     .doc =
         "The matrix with a 1-d tensor as its diagonal number `k` and 0 elsewhere, or diagonal "
         "number "
@@ -131,9 +130,9 @@ constinit const OpDef diag = Composite<DiagAttrs>{
     },
     .samples = {{"f32[3]"}, {"f32[3]", "k=-2"}, {"f32[3]", "k=1"}, {"f32[3,4]", "k=1"}},
 };
+TN_OP(diag);
 
-constinit const OpDef trace = Composite<TraceAttrs>{
-    .name = "trace",
+constexpr auto trace_def = Composite<TraceAttrs>{
     .doc =
         "Sum of the diagonal `offset` of the matrices in `axis1` and `axis2`. Element types are "
         "those "
@@ -147,9 +146,9 @@ constinit const OpDef trace = Composite<TraceAttrs>{
                 {"f32[2,3,4]", "offset=1, axis1=1, axis2=2"},
                 {"f32[3,3]", "dtype=c128"}},
 };
+TN_OP(trace);
 
-constinit const OpDef as_strided = Composite<StridedAttrs>{
-    .name = "as_strided",
+constexpr auto as_strided_def = Composite<StridedAttrs>{
     .doc =
         "Element (i, j, …) is number `offset + i*strides[0] + j*strides[1] + …` of `x` in "
         "row-major "
@@ -161,5 +160,6 @@ constinit const OpDef as_strided = Composite<StridedAttrs>{
                 {"f32[3,4]", "shape=[4,3], strides=[1,4]"},
                 {"f32[6]", "shape=[3], strides=[-2], offset=5"}},
 };
+TN_OP(as_strided);
 
 }  // namespace tn::ops

@@ -283,8 +283,7 @@ Tensor dropout_body(const DropoutAttrs& a, const Tensors& in) {
 
 }  // namespace
 
-constinit const OpDef random_bernoulli = Composite<BernoulliAttrs>{
-    .name = "random_bernoulli",
+constexpr auto random_bernoulli_def = Composite<BernoulliAttrs>{
     .doc = "true with probability `p`, which broadcasts to `shape`; its own shape by default.",
     .args = {"key", "p"},
     .body = [](const BernoulliAttrs& a, const Tensors& in) -> Tensors {
@@ -292,9 +291,9 @@ constinit const OpDef random_bernoulli = Composite<BernoulliAttrs>{
     },
     .samples = {{"u32[2], f32[3]", "", 0, 1}, {"u32[2], f32[3]", "shape=[2,3]", 0, 1}},
 };
+TN_OP(random_bernoulli);
 
-constinit const OpDef random_categorical = Composite<CategoricalAttrs>{
-    .name = "random_categorical",
+constexpr auto random_categorical_def = Composite<CategoricalAttrs>{
     .doc =
         "Classes, as int64, drawn with the probabilities softmax(`logits`) along `axis`. The "
         "result has the other axes of the logits; `shape` may have more in front of them, for "
@@ -308,9 +307,9 @@ constinit const OpDef random_categorical = Composite<CategoricalAttrs>{
                 {"u32[2], f32[5,2]", "axis=0, shape=[3,2]"},
                 {"u32[2], f32[2,5]", "num_samples=4"}},
 };
+TN_OP(random_categorical);
 
-constinit const OpDef random_multinomial = Composite<MultinomialAttrs>{
-    .name = "random_multinomial",
+constexpr auto random_multinomial_def = Composite<MultinomialAttrs>{
     .doc =
         "`num_samples` classes, as int64, drawn with probabilities in proportion to `weights`, "
         "along their last axis; each at most once unless there is `replacement`. Weights are at "
@@ -323,9 +322,9 @@ constinit const OpDef random_multinomial = Composite<MultinomialAttrs>{
     .samples = {{"u32[2], f32[5]", "num_samples=3", 0.1, 1},
                 {"u32[2], f32[2,3]", "num_samples=5, replacement=true", 0.1, 1}},
 };
+TN_OP(random_multinomial);
 
-constinit const OpDef random_randint = Composite<RandintAttrs>{
-    .name = "random_randint",
+constexpr auto random_randint_def = Composite<RandintAttrs>{
     .doc =
         "Integers from `low` on and below `high`, which broadcast to `shape`. Where `high` is not "
         "above `low`, `low`.",
@@ -336,9 +335,9 @@ constinit const OpDef random_randint = Composite<RandintAttrs>{
     .samples = {{"u32[2], i32[], i32[3]", "shape=[2,3]", 0, 100},
                 {"u32[2], i64[], i64[]", "shape=[4], dtype=u8", 0, 100}},
 };
+TN_OP(random_randint);
 
-constinit const OpDef random_permutation = Composite<PermutationAttrs>{
-    .name = "random_permutation",
+constexpr auto random_permutation_def = Composite<PermutationAttrs>{
     .doc =
         "`x` in random order along `axis`, or every line along it in its own if `independent`. Of "
         "a number n, the numbers below it, as int64.",
@@ -350,9 +349,9 @@ constinit const OpDef random_permutation = Composite<PermutationAttrs>{
                 {"u32[2], f32[3,4]", "axis=1"},
                 {"u32[2], f32[3,4]", "axis=1, independent=true"}},
 };
+TN_OP(random_permutation);
 
-constinit const OpDef random_choice = Composite<ChoiceAttrs>{
-    .name = "random_choice",
+constexpr auto random_choice_def = Composite<ChoiceAttrs>{
     .doc =
         "Elements drawn from `x` along `axis`, with the probabilities `p` if given; of a number n, "
         "from the numbers below it. `shape` takes the place of the axis. Without `replace` no "
@@ -363,9 +362,9 @@ constinit const OpDef random_choice = Composite<ChoiceAttrs>{
                 {"u32[2], f32[5]", "shape=[3], replace=false"},
                 {"u32[2], f32[5,2], f32[5]", "shape=[3]", 0, 1}},
 };
+TN_OP(random_choice);
 
-constinit const OpDef dropout = Composite<DropoutAttrs>{
-    .name = "dropout",
+constexpr auto dropout_def = Composite<DropoutAttrs>{
     .doc =
         "`x` with elements set to 0 with probability `p` and the others divided by 1 - p. Without "
         "a `key` it takes the next one of the thread's state.",
@@ -375,5 +374,6 @@ constinit const OpDef dropout = Composite<DropoutAttrs>{
     },
     .samples = {{"f32[2,3], u32[2]", "p=0.25"}, {"f32[4], u32[2]", "p=0.0"}},
 };
+TN_OP(dropout);
 
 }  // namespace tn::ops

@@ -114,8 +114,7 @@ Tensor exponential_body(const DrawAttrs& a, const Tensors& in) {
 
 }  // namespace
 
-constinit const OpDef random_uniform = Composite<DrawAttrs>{
-    .name = "random_uniform",
+constexpr auto random_uniform_def = Composite<DrawAttrs>{
     .doc =
         "Uniform numbers from `low` on and below `high`, which broadcast to `shape`. (Rounding may "
         "give `high` itself.) Derivatives exist in both.",
@@ -125,9 +124,9 @@ constinit const OpDef random_uniform = Composite<DrawAttrs>{
     .samples = {{"u32[2], f32[], f32[]", "shape=[2,3]"},
                 {"u32[2], f32[3], f32[2,1]", "shape=[2,3], dtype=f64"}},
 };
+TN_OP(random_uniform);
 
-constinit const OpDef random_normal = Composite<DrawAttrs>{
-    .name = "random_normal",
+constexpr auto random_normal_def = Composite<DrawAttrs>{
     .doc =
         "Normal numbers of mean `loc` and standard deviation `scale`, which broadcast to `shape`. "
         "The real and the imaginary part of complex ones have half the variance each.",
@@ -137,9 +136,9 @@ constinit const OpDef random_normal = Composite<DrawAttrs>{
     .samples = {{"u32[2], f32[], f32[]", "shape=[2,3]"},
                 {"u32[2], f32[3], f32[2,1]", "shape=[2,3], dtype=f64"}},
 };
+TN_OP(random_normal);
 
-constinit const OpDef random_truncated_normal = Composite<FittedAttrs>{
-    .name = "random_truncated_normal",
+constexpr auto random_truncated_normal_def = Composite<FittedAttrs>{
     .doc =
         "Standard normal numbers given that they lie between `lower` and `upper`, which broadcast "
         "to `shape`, by default to each other; never the bounds themselves.",
@@ -150,9 +149,9 @@ constinit const OpDef random_truncated_normal = Composite<FittedAttrs>{
     .precision = Precision::full,
     .samples = {{"u32[2], f32[], f32[3]", "shape=[2,3]"}, {"u32[2], f32[2,1], f32[3]"}},
 };
+TN_OP(random_truncated_normal);
 
-constinit const OpDef random_multivariate_normal = Composite<FittedAttrs>{
-    .name = "random_multivariate_normal",
+constexpr auto random_multivariate_normal_def = Composite<FittedAttrs>{
     .doc =
         "Normal vectors of mean `mean` [..., n] and covariance `cov` [..., n, n], which is "
         "positive "
@@ -166,9 +165,9 @@ constinit const OpDef random_multivariate_normal = Composite<FittedAttrs>{
     .samples = {{"u32[2], f32[2,1], f32[1,1]", "", 0.5, 2},
                 {"u32[2], f32[1], f32[1,1]", "shape=[3]", 0.5, 2}},
 };
+TN_OP(random_multivariate_normal);
 
-constinit const OpDef random_gumbel = Composite<DrawAttrs>{
-    .name = "random_gumbel",
+constexpr auto random_gumbel_def = Composite<DrawAttrs>{
     .doc = "Numbers of the standard Gumbel distribution: -log(-log(u)) of uniform ones.",
     .args = {"key"},
     .body = [](const DrawAttrs& a, const Tensors& in) -> Tensors {
@@ -178,9 +177,9 @@ constinit const OpDef random_gumbel = Composite<DrawAttrs>{
     .precision = Precision::full,
     .samples = {{"u32[2]", "shape=[2,3]", 0, 100}},
 };
+TN_OP(random_gumbel);
 
-constinit const OpDef random_laplace = Composite<DrawAttrs>{
-    .name = "random_laplace",
+constexpr auto random_laplace_def = Composite<DrawAttrs>{
     .doc =
         "Numbers of the Laplace distribution around `loc`, of mean distance `scale`; both "
         "broadcast to `shape`.",
@@ -189,9 +188,9 @@ constinit const OpDef random_laplace = Composite<DrawAttrs>{
     .precision = Precision::full,
     .samples = {{"u32[2], f32[], f32[3]", "shape=[2,3]"}},
 };
+TN_OP(random_laplace);
 
-constinit const OpDef random_exponential = Composite<DrawAttrs>{
-    .name = "random_exponential",
+constexpr auto random_exponential_def = Composite<DrawAttrs>{
     .doc = "Numbers of the exponential distribution of mean `scale`, which broadcasts to `shape`.",
     .args = {"key", "scale"},
     .body = [](const DrawAttrs& a, const Tensors& in) -> Tensors {
@@ -200,5 +199,6 @@ constinit const OpDef random_exponential = Composite<DrawAttrs>{
     .precision = Precision::full,
     .samples = {{"u32[2], f32[3]", "shape=[2,3]"}},
 };
+TN_OP(random_exponential);
 
 }  // namespace tn::ops

@@ -138,8 +138,7 @@ Tensors batch_dot(const DotAttrs& a, const BatchCall& call) {
 
 }  // namespace
 
-constinit const OpDef dot = Op<DotAttrs>{
-    .name = "dot",
+constexpr auto dot_def = Op<DotAttrs>{
     .doc =
         "Sums products over paired axes of both operands. The result has the batch axes, then the "
         "free axes of `x1`, then those of `x2`. Without elements to sum it is 0. float16 and "
@@ -157,5 +156,6 @@ constinit const OpDef dot = Op<DotAttrs>{
                 {"f32[2,3,4], f32[4,5,2]", "lhs_contract=[0,2], rhs_contract=[2,0]"},
                 {"f32[3], f32[3]", "lhs_contract=[0], rhs_contract=[0]"}},
 };
+TN_OP(dot);
 
 }  // namespace tn::ops

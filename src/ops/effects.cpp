@@ -25,8 +25,7 @@ Tensors batch_after(const NoAttrs&, const BatchCall& call) {
 
 }  // namespace
 
-constinit const OpDef print = Op<PrintAttrs>{
-    .name = "print",
+constexpr auto print_def = Op<PrintAttrs>{
     .doc = "Prints a text with values in it.",
     .args = {"*values"},
     .surface = false,
@@ -34,9 +33,9 @@ constinit const OpDef print = Op<PrintAttrs>{
     .gradient = Gradient::zero,
     .batch = Batch::loop,
 };
+TN_OP(print);
 
-constinit const OpDef check = Op<CheckAttrs>{
-    .name = "check",
+constexpr auto check_def = Op<CheckAttrs>{
     .doc = "Fails unless all of a condition is true.",
     .args = {"condition", "*values"},
     .surface = false,
@@ -44,9 +43,9 @@ constinit const OpDef check = Op<CheckAttrs>{
     .gradient = Gradient::zero,
     .batch = Batch::loop,
 };
+TN_OP(check);
 
-constinit const OpDef after = Op<>{
-    .name = "after",
+constexpr auto after_def = Op<>{
     .doc = "Its first operand, when the others have been computed.",
     .args = {"x", "*others"},
     .surface = false,
@@ -55,6 +54,7 @@ constinit const OpDef after = Op<>{
     .adjoint = [](const NoAttrs&, T ct, const Tensors&, int k) { return k == 0 ? ct : Tensor(); },
     .batch_rule = rule<batch_after>,
 };
+TN_OP(after);
 
 }  // namespace ops
 }  // namespace tn

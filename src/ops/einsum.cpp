@@ -176,8 +176,7 @@ Tensors einsum_body(const EinsumAttrs& a, const Tensors& in) {
 
 }  // namespace
 
-constinit const OpDef einsum = Composite<EinsumAttrs>{
-    .name = "einsum",
+constexpr auto einsum_def = Composite<EinsumAttrs>{
     .doc =
         "Sums products of the operands over the labels that are not in the result: \"ij,jk->ik\". "
         "A "
@@ -198,5 +197,6 @@ constinit const OpDef einsum = Composite<EinsumAttrs>{
                 {"f32[4,2,3], f32[4,3,2]", "equation=\"bij,bji->b\""},
                 {"f32[2,3], f32[4]", "equation=\"ij,k->kj\""}},
 };
+TN_OP(einsum);
 
 }  // namespace tn::ops

@@ -11,8 +11,7 @@
 
 namespace tn::ops {
 
-constinit const OpDef exp = Elementwise<>{
-    .name = "exp",
+constexpr auto exp_def = Elementwise<>{
     .doc = "e to the power `x`. Overflow gives infinity.",
     .types = inexact,
     .operands = Operands::inexact,
@@ -22,9 +21,9 @@ constinit const OpDef exp = Elementwise<>{
     .precision = Precision::full,
     .samples = {{"f32[2,3]"}, {"f32[]", "", -80, 80}},
 };
+TN_OP(exp);
 
-constinit const OpDef expm1 = Elementwise<>{
-    .name = "expm1",
+constexpr auto expm1_def = Elementwise<>{
     .doc = "`exp(x) - 1`, accurate near zero.",
     .types = inexact,
     .operands = Operands::inexact,
@@ -34,9 +33,9 @@ constinit const OpDef expm1 = Elementwise<>{
     .precision = Precision::full,
     .samples = {{"f32[2,3]"}, {"f32[4]", "", -1e-3, 1e-3}},
 };
+TN_OP(expm1);
 
-constinit const OpDef exp2 = Elementwise<>{
-    .name = "exp2",
+constexpr auto exp2_def = Elementwise<>{
     .doc = "2 to the power `x`. Overflow gives infinity.",
     .types = floats,
     .operands = Operands::inexact,
@@ -45,9 +44,9 @@ constinit const OpDef exp2 = Elementwise<>{
     .precision = Precision::full,
     .samples = {{"f32[2,3]"}, {"f32[]", "", -14, 14}},
 };
+TN_OP(exp2);
 
-constinit const OpDef log = Elementwise<>{
-    .name = "log",
+constexpr auto log_def = Elementwise<>{
     .doc =
         "The natural logarithm. Zero gives minus infinity, negative reals give NaN; "
         "complex results have an imaginary part in [-pi, pi].",
@@ -59,9 +58,9 @@ constinit const OpDef log = Elementwise<>{
     .precision = Precision::full,
     .samples = {{"f32[2,3]", "", 0.1, 4}, {"f32[]", "", 1, 100}},
 };
+TN_OP(log);
 
-constinit const OpDef log1p = Elementwise<>{
-    .name = "log1p",
+constexpr auto log1p_def = Elementwise<>{
     .doc = "`log(1 + x)`, accurate near zero. -1 gives minus infinity, smaller reals give NaN.",
     .types = inexact,
     .operands = Operands::inexact,
@@ -71,9 +70,9 @@ constinit const OpDef log1p = Elementwise<>{
     .precision = Precision::full,
     .samples = {{"f32[2,3]", "", -0.5, 4}, {"f32[4]", "", -1e-3, 1e-3}},
 };
+TN_OP(log1p);
 
-constinit const OpDef log2 = Elementwise<>{
-    .name = "log2",
+constexpr auto log2_def = Elementwise<>{
     .doc = "The logarithm to base 2. Zero gives minus infinity, negative reals give NaN.",
     .types = inexact,
     .operands = Operands::inexact,
@@ -83,9 +82,9 @@ constinit const OpDef log2 = Elementwise<>{
     .precision = Precision::full,
     .samples = {{"f32[2,3]", "", 0.1, 4}, {"f32[]", "", 1, 100}},
 };
+TN_OP(log2);
 
-constinit const OpDef log10 = Elementwise<>{
-    .name = "log10",
+constexpr auto log10_def = Elementwise<>{
     .doc = "The logarithm to base 10. Zero gives minus infinity, negative reals give NaN.",
     .types = inexact,
     .operands = Operands::inexact,
@@ -95,14 +94,14 @@ constinit const OpDef log10 = Elementwise<>{
     .precision = Precision::full,
     .samples = {{"f32[2,3]", "", 0.1, 4}, {"f32[]", "", 1, 100}},
 };
+TN_OP(log10);
 
 // exp(x) / (exp(x) + exp(y)): 0 where both are minus infinity, 1 where both are plus infinity.
 static Tensor share(T x, T y) {
   return tn::sigmoid(tn::where(tn::logical_and(x == y, tn::isinf(x)), x, x - y));
 }
 
-constinit const OpDef logaddexp = Elementwise<>{
-    .name = "logaddexp",
+constexpr auto logaddexp_def = Elementwise<>{
     .doc = "`log(exp(x1) + exp(x2))` without overflow.",
     .types = floats,
     .operands = Operands::inexact,
@@ -112,6 +111,7 @@ constinit const OpDef logaddexp = Elementwise<>{
     .precision = Precision::full,
     .samples = {{"f32[2,3], f32[3]"}, {"f32[2,1], f32[3]", "", -50, 50}},
 };
+TN_OP(logaddexp);
 
 // By squaring, modulo 2^width as multiplication is. A negative power of an integer is whole only
 // for ±1.
@@ -158,8 +158,7 @@ static Tensor pow_in_base(T t, T x, T y) {
   return t * tn::pow(x, less) * y;
 }
 
-constinit const OpDef pow = Elementwise<>{
-    .name = "pow",
+constexpr auto pow_def = Elementwise<>{
     .doc =
         "`x1` to the power `x2`. `x ** 0` is 1. Integer powers wrap around; a negative power of an "
         "integer is an error for a plain number and 0 in a tensor (but exact for bases 1 and -1). "
@@ -180,9 +179,9 @@ constinit const OpDef pow = Elementwise<>{
                 {"f32[2,1], f32[3]", "", 1, 3},
                 {"f32[4], f32[]", "", 0, 3}},
 };
+TN_OP(pow);
 
-constinit const OpDef sqrt = Elementwise<>{
-    .name = "sqrt",
+constexpr auto sqrt_def = Elementwise<>{
     .doc =
         "The square root, correctly rounded. Negative reals give NaN; "
         "complex results lie in the right half plane. The derivative at 0 is infinite.",
@@ -193,9 +192,9 @@ constinit const OpDef sqrt = Elementwise<>{
     .partials = {[](T t, T, T out) { return t / (out * 2); }},
     .samples = {{"f32[2,3]", "", 0, 4}, {"f32[]", "", 1, 100}},
 };
+TN_OP(sqrt);
 
-constinit const OpDef rsqrt = Elementwise<>{
-    .name = "rsqrt",
+constexpr auto rsqrt_def = Elementwise<>{
     .doc = "`1 / sqrt(x)`. Zero gives infinity, negative numbers give NaN.",
     .types = floats,
     .operands = Operands::inexact,
@@ -204,9 +203,9 @@ constinit const OpDef rsqrt = Elementwise<>{
     .precision = Precision::full,
     .samples = {{"f32[2,3]", "", 0.1, 4}, {"f32[]", "", 1, 100}},
 };
+TN_OP(rsqrt);
 
-constinit const OpDef cbrt = Elementwise<>{
-    .name = "cbrt",
+constexpr auto cbrt_def = Elementwise<>{
     .doc = "The real cube root, of negative numbers too.",
     .types = floats,
     .operands = Operands::inexact,
@@ -214,9 +213,9 @@ constinit const OpDef cbrt = Elementwise<>{
     .partials = {[](T t, T, T out) { return t / (out * out * 3); }},
     .samples = {{"f32[2,3]"}, {"f32[]", "", -100, 100}},
 };
+TN_OP(cbrt);
 
-constinit const OpDef hypot = Elementwise<>{
-    .name = "hypot",
+constexpr auto hypot_def = Elementwise<>{
     .doc =
         "`sqrt(x1**2 + x2**2)` without overflow on the way. An infinite operand gives infinity. "
         "The derivative at the origin is 0.",
@@ -227,12 +226,12 @@ constinit const OpDef hypot = Elementwise<>{
                  [](T t, T, T y, T out) { return t * (y / zeros_as_ones(out)); }},
     .samples = {{"f32[2,3], f32[3]"}, {"f32[2,1], f32[3]", "", -100, 100}},
 };
+TN_OP(hypot);
 
 // The derivative of erf.
 static Tensor bell(T x) { return tn::exp(-x * x) * M_2_SQRTPI; }
 
-constinit const OpDef erf = Elementwise<>{
-    .name = "erf",
+constexpr auto erf_def = Elementwise<>{
     .doc = "The error function.",
     .types = floats,
     .operands = Operands::inexact,
@@ -240,9 +239,9 @@ constinit const OpDef erf = Elementwise<>{
     .partials = {[](T t, T x) { return t * bell(x); }},
     .samples = {{"f32[2,3]"}, {"f32[]"}},
 };
+TN_OP(erf);
 
-constinit const OpDef erfc = Elementwise<>{
-    .name = "erfc",
+constexpr auto erfc_def = Elementwise<>{
     .doc = "The complementary error function `1 - erf(x)`, accurate where it is small.",
     .types = floats,
     .operands = Operands::inexact,
@@ -250,9 +249,9 @@ constinit const OpDef erfc = Elementwise<>{
     .partials = {[](T t, T x) { return -t * bell(x); }},
     .samples = {{"f32[2,3]"}, {"f32[4]", "", 1, 6}},
 };
+TN_OP(erfc);
 
-constinit const OpDef erfinv = Elementwise<>{
-    .name = "erfinv",
+constexpr auto erfinv_def = Elementwise<>{
     .doc = "The inverse of `erf`. -1 and 1 give infinities, numbers beyond them NaN.",
     .types = floats,
     .operands = Operands::inexact,
@@ -261,5 +260,6 @@ constinit const OpDef erfinv = Elementwise<>{
     .precision = Precision::full,
     .samples = {{"f32[2,3]", "", -0.9, 0.9}, {"f32[]", "", -0.5, 0.5}},
 };
+TN_OP(erfinv);
 
 }  // namespace tn::ops

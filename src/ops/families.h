@@ -1,16 +1,27 @@
 #pragma once
-// The five builders. An op is `constinit const OpDef name = Family<Attrs>{.name = …};`: what the
+// The five builders. An op is `constexpr auto exp_def = Family<Attrs>{…}; TN_OP(exp);`: what the
 // author does not write follows from the family. Members without a default are required.
 #include "ops/rules.h"
 
 namespace tn::ops {
 
-template <class A>
-constexpr OpDef start(Family family, std::string_view name, std::string_view doc) {
-  must(!name.empty() && !doc.empty(), "an op has a name and a doc");
+/// The two constants of an op, which builders make of what is written.
+struct Definition {
   OpDef op;
-  op.family = family, op.name = name, op.doc = doc, op.attrs = &attr_kind<A>;
-  return op;
+  OpRules rules;
+};
+
+/// Defines the op `name`, and its rules, from the builder `name_def` before it.
+#define TN_OP(name)                                         \
+  constinit const OpDef name = name##_def.define(#name).op; \
+  constinit const OpRules name##_rules = name##_def.define(#name).rules
+
+template <class A>
+constexpr Definition start(Family family, std::string_view name, std::string_view doc) {
+  must(!doc.empty(), "an op has a doc");
+  Definition d;
+  d.op.family = family, d.op.name = name, d.op.attrs = &attr_kind<A>, d.rules.doc = doc;
+  return d;
 }
 
 /// LAPACK and the Fourier transforms have no narrow types.
@@ -19,16 +30,10 @@ constexpr Precision precision_in(std::string_view module, Precision given) {
   return wide && given == Precision::any ? Precision::full : given;
 }
 
-/// The runtime has no readers.
-constexpr OpDef finish(OpDef op) {
-  if (kRuntime) op.doc = {}, op.aliases = {}, op.samples = {}, op.partials = {};
-  return op;
-}
-
 /// One scalar function, applied at every point; operands broadcast and are promoted.
 template <class A = NoAttrs>
 struct Elementwise {
-  std::string_view name, doc;
+  std::string_view doc;
   List<std::string_view, 6> aliases = {};
   std::string_view symbol = {};
   List<ArgDef, 6> args = {};  // default: x, or x1 and x2
@@ -47,27 +52,28 @@ struct Elementwise {
   Precision precision = Precision::any;
   List<Sample, 8> samples;
 
-  constexpr operator OpDef() const {
-    OpDef op = start<A>(Family::elementwise, name, doc);
+  constexpr Definition define(std::string_view name) const {
+    Definition d = start<A>(Family::elementwise, name, doc);
     must(samples.size() > 0, "an op has samples");
     must(scalar.arity > 0, "an elementwise op has a scalar rule");
     must(types.has(Kind::complex) == (complex.arity > 0),
          "complex types and the complex rule come together");
-    op.aliases = aliases, op.symbol = symbol, op.types = types, op.operands = operands,
-    op.result = result;
-    op.args = args.size()         ? args
-              : scalar.arity == 1 ? List<ArgDef, 6>{"x"}
-                                  : List<ArgDef, 6>{"x1", "x2"};
-    must(op.args.size() == scalar.arity, "as many names as operands");
-    op.scalar = scalar.f, op.complex = complex.f, op.prepare = prepare.f, op.samples = samples;
-    op.partials = partials_of<A>(partials), op.linear = linear, op.adjoint = adjoint.f;
-    op.jvp = jvp.f, op.gradient = gradient, op.precision = precision;
+    d.rules.aliases = aliases, d.op.symbol = symbol, d.op.types = types, d.op.operands = operands,
+    d.op.result = result;
+    d.op.args = args.size()         ? args
+                : scalar.arity == 1 ? List<ArgDef, 6>{"x"}
+                                    : List<ArgDef, 6>{"x1", "x2"};
+    must(d.op.args.size() == scalar.arity, "as many names as operands");
+    d.rules.scalar = scalar.f, d.rules.complex = complex.f, d.rules.prepare = prepare.f,
+    d.rules.samples = samples;
+    d.rules.partials = partials_of<A>(partials), d.op.linear = linear, d.rules.adjoint = adjoint.f;
+    d.rules.jvp = jvp.f, d.op.gradient = gradient, d.op.precision = precision;
     bool varies = types.has(Kind::floating) && result != ResultType::boolean;
-    if (!varies) op.gradient = Gradient::zero;
-    must(op.gradient != Gradient::by_rule || jvp.given || partials.size() == scalar.arity ||
+    if (!varies) d.op.gradient = Gradient::zero;
+    must(d.op.gradient != Gradient::by_rule || jvp.given || partials.size() == scalar.arity ||
              (linear != Linear::no && adjoint.given),
          "an elementwise op says how it changes with its operands");
-    return finish(op);
+    return d;
   }
 };
 
@@ -82,7 +88,7 @@ struct ReduceAttrs {
 /// unsets them.
 template <class A = ReduceAttrs>
 struct Reduction {
-  std::string_view name, doc;
+  std::string_view doc;
   List<std::string_view, 6> aliases = {};
   loop::Monoid monoid;
   KindSet types;
@@ -95,37 +101,41 @@ struct Reduction {
   Gradient gradient = Gradient::by_rule;
   List<Sample, 8> samples;
 
-  constexpr operator OpDef() const {
-    OpDef op = start<A>(Family::reduction, name, doc);
+  constexpr Definition define(std::string_view name) const {
+    Definition d = start<A>(Family::reduction, name, doc);
     must(samples.size() > 0, "an op has samples");
-    op.aliases = aliases, op.args = {"x"}, op.types = types, op.monoid = monoid;
-    op.reduce_axes = [](const void* a, Axes& axes, bool& keepdims) {
+    d.rules.aliases = aliases, d.op.args = {"x"}, d.op.types = types, d.op.monoid = monoid;
+    d.op.reduce_axes = [](const void* a, Axes& axes, bool& keepdims) {
       axes = static_cast<const A*>(a)->axis.value, keepdims = static_cast<const A*>(a)->keepdims;
     };
-    op.operands = operands, op.prepare = prepare.f, op.samples = samples;
-    op.linear = linear, op.adjoint = adjoint.f, op.jvp = jvp.f, op.gradient = gradient;
+    d.op.operands = operands, d.rules.prepare = prepare.f, d.rules.samples = samples;
+    d.op.linear = linear, d.rules.adjoint = adjoint.f, d.rules.jvp = jvp.f,
+    d.op.gradient = gradient;
     bool accumulates = monoid == loop::Monoid::add || monoid == loop::Monoid::mul;
-    if (accumulates) op.precision = Precision::full;
-    return finish(op);
+    if (accumulates) d.op.precision = Precision::full;
+    return d;
   }
 };
 
 /// Reads its operand in another order: a view.
 template <class A>
 struct Movement {
-  std::string_view name, doc;
+  std::string_view doc;
   List<std::string_view, 6> aliases = {};
+  bool surface = true, moves = false;
   PrepareRule<A> prepare = {};
+  Rule<A, TypeList, Types> infer = {};  // follows from the view
   Rule<A, View, const Type&> view;
   MovementAdjoint<A> adjoint;
   List<Sample, 8> samples;
 
-  constexpr operator OpDef() const {
-    OpDef op = start<A>(Family::movement, name, doc);
+  constexpr Definition define(std::string_view name) const {
+    Definition d = start<A>(Family::movement, name, doc);
     must(samples.size() > 0 && view.given, "a movement has a view and samples");
-    op.aliases = aliases, op.args = {"x"}, op.prepare = prepare.f, op.view = view.f,
-    op.samples = samples, op.linear = Linear::each, op.adjoint = adjoint.f;
-    return finish(op);
+    d.rules.aliases = aliases, d.op.args = {"x"}, d.rules.prepare = prepare.f, d.op.view = view.f,
+    d.rules.samples = samples, d.op.surface = surface, d.op.moves = moves, d.op.infer = infer.f,
+    d.op.linear = Linear::each, d.rules.adjoint = adjoint.f;
+    return d;
   }
 };
 
@@ -133,7 +143,7 @@ struct Movement {
 /// expanded.
 template <class A = NoAttrs>
 struct Composite {
-  std::string_view name, doc;
+  std::string_view doc;
   List<std::string_view, 6> aliases = {};
   std::string_view module = {};  // of Python
   std::string_view symbol = {};
@@ -151,22 +161,23 @@ struct Composite {
   BatchRule<A> batch_rule = {};
   List<Sample, 8> samples = {};
 
-  constexpr operator OpDef() const {
-    OpDef op = start<A>(Family::composite, name, doc);
+  constexpr Definition define(std::string_view name) const {
+    Definition d = start<A>(Family::composite, name, doc);
     must((samples.size() > 0 || !surface) && body.given, "a composite has a body and samples");
-    op.module = module, op.aliases = aliases, op.symbol = symbol, op.args = args,
-    op.results = results, op.recorded = recorded, op.surface = surface, op.moves = moves;
-    op.prepare = prepare.f, op.infer = infer.f, op.body = body.f, op.samples = samples;
-    op.precision = precision_in(module, precision);
-    op.jvp = jvp.f, op.vjp = vjp.f, op.batch = batch, op.batch_rule = batch_rule.f;
-    return finish(op);
+    d.op.module = module, d.rules.aliases = aliases, d.op.symbol = symbol, d.op.args = args,
+    d.op.results = results, d.op.recorded = recorded, d.op.surface = surface, d.op.moves = moves;
+    d.rules.prepare = prepare.f, d.op.infer = infer.f, d.rules.body = body.f,
+    d.rules.samples = samples;
+    d.op.precision = precision_in(module, precision);
+    d.rules.jvp = jvp.f, d.rules.vjp = vjp.f, d.op.batch = batch, d.rules.batch_rule = batch_rule.f;
+    return d;
   }
 };
 
 /// Anything else: inference, and a loop nest, unless backends have kernels for it.
 template <class A = NoAttrs>
 struct Op {
-  std::string_view name, doc;
+  std::string_view doc;
   List<std::string_view, 6> aliases = {};
   std::string_view module = {};  // of Python
   std::string_view symbol = {};
@@ -187,8 +198,8 @@ struct Op {
   BatchRule<A> batch_rule = {};
   List<Sample, 8> samples = {};
 
-  constexpr operator OpDef() const {
-    OpDef op = start<A>(Family::general, name, doc);
+  constexpr Definition define(std::string_view name) const {
+    Definition d = start<A>(Family::general, name, doc);
     must(samples.size() > 0 || !surface, "an op has samples");
     must(infer.given, "a general op says what types it gives");
     must(gradient != Gradient::by_rule || linear != Linear::no || jvp.given || vjp.given,
@@ -196,14 +207,14 @@ struct Op {
     must(batch_rule.given || batch != Batch::family || args.size() == 0,
          "a general op says how it is batched: by a rule, aligned, or in a loop");
     must(linear == Linear::no || adjoint.given || vjp.given, "a linear op has an adjoint");
-    op.module = module, op.aliases = aliases, op.symbol = symbol, op.args = args;
-    op.results = results, op.surface = surface, op.moves = moves, op.prepare = prepare.f;
-    op.infer = infer.f, op.lower = lower.f;
-    op.samples = samples;
-    op.linear = linear, op.adjoint = adjoint.f, op.jvp = jvp.f, op.vjp = vjp.f;
-    op.gradient = gradient, op.batch = batch_rule.given ? Batch::custom : batch;
-    op.batch_rule = batch_rule.f, op.precision = precision_in(module, precision);
-    return finish(op);
+    d.op.module = module, d.rules.aliases = aliases, d.op.symbol = symbol, d.op.args = args;
+    d.op.results = results, d.op.surface = surface, d.op.moves = moves, d.rules.prepare = prepare.f;
+    d.op.infer = infer.f, d.rules.lower = lower.f;
+    d.rules.samples = samples;
+    d.op.linear = linear, d.rules.adjoint = adjoint.f, d.rules.jvp = jvp.f, d.rules.vjp = vjp.f;
+    d.op.gradient = gradient, d.op.batch = batch_rule.given ? Batch::custom : batch;
+    d.rules.batch_rule = batch_rule.f, d.op.precision = precision_in(module, precision);
+    return d;
   }
 };
 

@@ -194,8 +194,7 @@ constexpr char kFft[] = "fft", kIfft[] = "ifft", kRfft[] = "rfft", kIrfft[] = "i
 
 }  // namespace
 
-constinit const OpDef fft_axis = Op<FftAxisAttrs>{
-    .name = "fft_axis",
+constexpr auto fft_axis_def = Op<FftAxisAttrs>{
     .doc =
         "`scale * sum(x[j] * exp(-2j * pi * j * k / n))` along `axis` for every k, with the other "
         "sign when `inverse`. `r2c` takes `n` reals and gives the first `n // 2 + 1` numbers; the "
@@ -216,9 +215,9 @@ constinit const OpDef fft_axis = Op<FftAxisAttrs>{
                 {"f32[5,2]", "kind=c2r, axis=0"},
                 {"f32[5]", "kind=c2r, n=9, inverse=true"}},
 };
+TN_OP(fft_axis);
 
-constinit const OpDef fft = Composite<FftAttrs>{
-    .name = "fft",
+constexpr auto fft_def = Composite<FftAttrs>{
     .doc =
         "The discrete Fourier transform `sum(x[j] * exp(-2j * pi * j * k / n))` along `axis`, "
         "which "
@@ -234,18 +233,18 @@ constinit const OpDef fft = Composite<FftAttrs>{
                 {"f32[2,7]", "n=4"},
                 {"f32[5]", "n=9"}},
 };
+TN_OP(fft);
 
-constinit const OpDef ifft = Composite<FftAttrs>{
-    .name = "ifft",
+constexpr auto ifft_def = Composite<FftAttrs>{
     .doc = "The inverse of `fft`, for equal `n`, `axis` and `norm`.",
     .module = "fft",
     .args = {"x"},
     .body = rule<one_axis<kIfft, FftKind::c2c, true>>,
     .samples = {{"f32[8]"}, {"f32[3,5]", "axis=0, norm=forward"}, {"f32[2,7]", "n=4"}},
 };
+TN_OP(ifft);
 
-constinit const OpDef fftn = Composite<FftnAttrs>{
-    .name = "fftn",
+constexpr auto fftn_def = Composite<FftnAttrs>{
     .doc =
         "`fft` along each of `axes`, to the lengths `s`. Without `axes` the last ones, as many as "
         "`s` has, or all.",
@@ -256,18 +255,18 @@ constinit const OpDef fftn = Composite<FftnAttrs>{
                 {"f32[2,3,5]", "axes=[0,2], norm=ortho"},
                 {"f32[2,3,4]", "s=[2,5], axes=[-2,-1]"}},
 };
+TN_OP(fftn);
 
-constinit const OpDef ifftn = Composite<FftnAttrs>{
-    .name = "ifftn",
+constexpr auto ifftn_def = Composite<FftnAttrs>{
     .doc = "The inverse of `fftn`, for equal `s`, `axes` and `norm`.",
     .module = "fft",
     .args = {"x"},
     .body = rule<several_axes<kIfftn, FftKind::c2c, true>>,
     .samples = {{"f32[3,4]"}, {"f32[2,3,5]", "axes=[0,2], norm=forward"}},
 };
+TN_OP(ifftn);
 
-constinit const OpDef rfft = Composite<FftAttrs>{
-    .name = "rfft",
+constexpr auto rfft_def = Composite<FftAttrs>{
     .doc =
         "`fft` of reals: the first `n // 2 + 1` numbers, of which the rest are the conjugates. See "
         "`fft` for `n` and `norm`.",
@@ -276,9 +275,9 @@ constinit const OpDef rfft = Composite<FftAttrs>{
     .body = rule<one_axis<kRfft, FftKind::r2c, false>>,
     .samples = {{"f32[8]"}, {"f32[3,5]", "axis=0, norm=ortho"}, {"f32[2,7]", "n=4"}},
 };
+TN_OP(rfft);
 
-constinit const OpDef irfft = Composite<FftAttrs>{
-    .name = "irfft",
+constexpr auto irfft_def = Composite<FftAttrs>{
     .doc =
         "The inverse of `rfft`: `n` reals from the first `n // 2 + 1` numbers of their transform. "
         "Without `n` an even number of reals, `2 * (m - 1)` from m numbers.",
@@ -287,9 +286,9 @@ constinit const OpDef irfft = Composite<FftAttrs>{
     .body = rule<one_axis<kIrfft, FftKind::c2r, true>>,
     .samples = {{"f32[5]"}, {"f32[3,5]", "axis=0, norm=forward"}, {"f32[2,4]", "n=7"}},
 };
+TN_OP(irfft);
 
-constinit const OpDef rfftn = Composite<FftnAttrs>{
-    .name = "rfftn",
+constexpr auto rfftn_def = Composite<FftnAttrs>{
     .doc = "`rfft` along the last of `axes`, then `fft` along the others. See `fftn`.",
     .module = "fft",
     .args = {"x"},
@@ -298,9 +297,9 @@ constinit const OpDef rfftn = Composite<FftnAttrs>{
                 {"f32[2,3,5]", "axes=[2,0], norm=ortho"},
                 {"f32[2,3,4]", "s=[2,5], axes=[-2,-1]"}},
 };
+TN_OP(rfftn);
 
-constinit const OpDef irfftn = Composite<FftnAttrs>{
-    .name = "irfftn",
+constexpr auto irfftn_def = Composite<FftnAttrs>{
     .doc =
         "The inverse of `rfftn`: `ifft` along all but the last of `axes`, then `irfft` along it.",
     .module = "fft",
@@ -310,9 +309,9 @@ constinit const OpDef irfftn = Composite<FftnAttrs>{
                 {"f32[2,3,5]", "axes=[2,0], norm=ortho"},
                 {"f32[2,3,4]", "s=[2,5], axes=[-2,-1]"}},
 };
+TN_OP(irfftn);
 
-constinit const OpDef hfft = Composite<FftAttrs>{
-    .name = "hfft",
+constexpr auto hfft_def = Composite<FftAttrs>{
     .doc =
         "The real `fft` of `n` numbers whose second half mirrors the first as conjugates; `x` "
         "holds "
@@ -322,18 +321,18 @@ constinit const OpDef hfft = Composite<FftAttrs>{
     .body = rule<one_axis<kHfft, FftKind::c2r, false>>,
     .samples = {{"f32[5]"}, {"f32[3,5]", "axis=0, norm=forward"}, {"f32[2,4]", "n=7"}},
 };
+TN_OP(hfft);
 
-constinit const OpDef ihfft = Composite<FftAttrs>{
-    .name = "ihfft",
+constexpr auto ihfft_def = Composite<FftAttrs>{
     .doc = "The inverse of `hfft`: the first `n // 2 + 1` numbers of the `ifft` of reals.",
     .module = "fft",
     .args = {"x"},
     .body = rule<one_axis<kIhfft, FftKind::r2c, true>>,
     .samples = {{"f32[8]"}, {"f32[3,5]", "axis=0, norm=ortho"}, {"f32[2,7]", "n=4"}},
 };
+TN_OP(ihfft);
 
-constinit const OpDef fftfreq = Composite<FreqAttrs>{
-    .name = "fftfreq",
+constexpr auto fftfreq_def = Composite<FreqAttrs>{
     .doc =
         "The frequencies that `fft` of `n` samples at distances `d` computes, in its order: 0 and "
         "up, then the negative ones, in units of 1 / (n * d).",
@@ -344,9 +343,9 @@ constinit const OpDef fftfreq = Composite<FreqAttrs>{
     },
     .samples = {{"", "n=8"}, {"", "n=5, d=0.1"}},
 };
+TN_OP(fftfreq);
 
-constinit const OpDef rfftfreq = Composite<FreqAttrs>{
-    .name = "rfftfreq",
+constexpr auto rfftfreq_def = Composite<FreqAttrs>{
     .doc = "The `n // 2 + 1` frequencies that `rfft` of `n` samples at distances `d` computes.",
     .module = "fft",
     .args = {},
@@ -355,9 +354,9 @@ constinit const OpDef rfftfreq = Composite<FreqAttrs>{
     },
     .samples = {{"", "n=8"}, {"", "n=5, d=0.1"}},
 };
+TN_OP(rfftfreq);
 
-constinit const OpDef fftshift = Composite<ShiftAttrs>{
-    .name = "fftshift",
+constexpr auto fftshift_def = Composite<ShiftAttrs>{
     .doc = "Moves frequency 0 to the middle of `axes` (all by default).",
     .module = "fft",
     .args = {"x"},
@@ -366,9 +365,9 @@ constinit const OpDef fftshift = Composite<ShiftAttrs>{
     },
     .samples = {{"f32[8]"}, {"f32[3,5]", "axes=[1]"}, {"f32[4,5]"}},
 };
+TN_OP(fftshift);
 
-constinit const OpDef ifftshift = Composite<ShiftAttrs>{
-    .name = "ifftshift",
+constexpr auto ifftshift_def = Composite<ShiftAttrs>{
     .doc = "The inverse of `fftshift`.",
     .module = "fft",
     .args = {"x"},
@@ -377,5 +376,6 @@ constinit const OpDef ifftshift = Composite<ShiftAttrs>{
     },
     .samples = {{"f32[8]"}, {"f32[3,5]", "axes=[1]"}, {"f32[4,5]"}},
 };
+TN_OP(ifftshift);
 
 }  // namespace tn::ops

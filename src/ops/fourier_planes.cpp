@@ -19,40 +19,40 @@ Tensors of_planes(const FftnAttrs& a, const Tensors& in) {
 
 }  // namespace
 
-constinit const OpDef fft2 = Composite<FftnAttrs>{
-    .name = "fft2",
+constexpr auto fft2_def = Composite<FftnAttrs>{
     .doc = "`fftn` along the last two axes, unless `axes` are given.",
     .module = "fft",
     .args = {"x"},
     .body = rule<of_planes<tn::fftn>>,
     .samples = {{"f32[3,4]"}, {"f32[2,3,5]", "norm=ortho"}, {"f32[3,4]", "s=[2,5], axes=[0,1]"}},
 };
+TN_OP(fft2);
 
-constinit const OpDef ifft2 = Composite<FftnAttrs>{
-    .name = "ifft2",
+constexpr auto ifft2_def = Composite<FftnAttrs>{
     .doc = "The inverse of `fft2`, for equal `s`, `axes` and `norm`.",
     .module = "fft",
     .args = {"x"},
     .body = rule<of_planes<tn::ifftn>>,
     .samples = {{"f32[3,4]"}, {"f32[2,3,5]", "norm=forward"}},
 };
+TN_OP(ifft2);
 
-constinit const OpDef rfft2 = Composite<FftnAttrs>{
-    .name = "rfft2",
+constexpr auto rfft2_def = Composite<FftnAttrs>{
     .doc = "`rfftn` along the last two axes, unless `axes` are given.",
     .module = "fft",
     .args = {"x"},
     .body = rule<of_planes<tn::rfftn>>,
     .samples = {{"f32[3,4]"}, {"f32[2,3,5]", "norm=ortho"}},
 };
+TN_OP(rfft2);
 
-constinit const OpDef irfft2 = Composite<FftnAttrs>{
-    .name = "irfft2",
+constexpr auto irfft2_def = Composite<FftnAttrs>{
     .doc = "The inverse of `rfft2`, for equal `s`, `axes` and `norm`.",
     .module = "fft",
     .args = {"x"},
     .body = rule<of_planes<tn::irfftn>>,
     .samples = {{"f32[3,4]"}, {"f32[2,3,5]", "norm=ortho"}},
 };
+TN_OP(irfft2);
 
 }  // namespace tn::ops

@@ -15,8 +15,7 @@ struct PolygammaAttrs {
   static constexpr void fields(auto& a, auto&& f) { f("order", a.order); }
 };
 
-constinit const OpDef lgamma = Elementwise<>{
-    .name = "lgamma",
+constexpr auto lgamma_def = Elementwise<>{
     .doc =
         "The logarithm of the absolute value of the gamma function. Zero and negative whole "
         "numbers give infinity.",
@@ -27,6 +26,7 @@ constinit const OpDef lgamma = Elementwise<>{
     .precision = Precision::full,
     .samples = {{"f32[2,3]", "", 0.5, 10}, {"f32[]", "", 1, 3}},
 };
+TN_OP(lgamma);
 
 constexpr int kMaxOrder = 30;
 // The even Bernoulli numbers, from B2 on.
@@ -86,8 +86,7 @@ static S polygamma_of(const PolygammaAttrs& a, S given) {
   return sc::cast(sc::select(below, negative, n % 2 ? positive : -positive), given.type());
 }
 
-constinit const OpDef polygamma = Elementwise<PolygammaAttrs>{
-    .name = "polygamma",
+constexpr auto polygamma_def = Elementwise<PolygammaAttrs>{
     .doc =
         "The derivative of `digamma` of an order in [0, 30]; order 0 is `digamma` itself. At zero "
         "and at negative whole numbers odd orders give infinity, even ones NaN, and order 0 at "
@@ -112,14 +111,15 @@ constinit const OpDef polygamma = Elementwise<PolygammaAttrs>{
                 {"f32[4]", "order=1", -0.9, -0.1},
                 {"f32[4]", "order=2", -0.9, 3}},
 };
+TN_OP(polygamma);
 
-constinit const OpDef digamma = Composite<>{
-    .name = "digamma",
+constexpr auto digamma_def = Composite<>{
     .doc = "The derivative of `lgamma`; `polygamma` has the further ones.",
     .args = {"x"},
     .body = [](const NoAttrs&, const Tensors& in) -> Tensors { return {tn::polygamma(in[0])}; },
     .precision = Precision::full,
     .samples = {{"f32[2,3]", "", 0.5, 10}, {"f32[4]", "", -0.9, -0.1}},
 };
+TN_OP(digamma);
 
 }  // namespace tn::ops

@@ -331,8 +331,7 @@ BlockIndices index_block(const Shape& shape, const Shape& sizes, std::span<const
   return block;
 }
 
-constinit const OpDef gather = Op<GatherAttrs>{
-    .name = "gather",
+constexpr auto gather_def = Op<GatherAttrs>{
     .doc =
         "Elements of `x` at `indices`, one integer tensor for each of `axes`, which broadcast "
         "together; "
@@ -359,9 +358,9 @@ constinit const OpDef gather = Op<GatherAttrs>{
                 {"f32[2,3,4], i64[2,3,1]", "axes=[2], batch_dims=2", 0, 3},
                 {"f32[2,5,4], i64[2,3], i32[1]", "axes=[1,2], batch_dims=1, outside=drop", -2, 6}},
 };
+TN_OP(gather);
 
-constinit const OpDef take = Composite<TakeAttrs>{
-    .name = "take",
+constexpr auto take_def = Composite<TakeAttrs>{
     .doc =
         "Elements at `indices` along `axis`; of the flattened tensor when it is left out. Negative "
         "indices count from the end; one out of bounds is an error, which compiled code checks "
@@ -372,9 +371,9 @@ constinit const OpDef take = Composite<TakeAttrs>{
                 {"f32[5,4], i64[3]", "axis=1", -4, 3},
                 {"f32[5,4], i64[2,3]", "axis=0", 0, 4}},
 };
+TN_OP(take);
 
-constinit const OpDef index_select = Composite<SelectAttrs>{
-    .name = "index_select",
+constexpr auto index_select_def = Composite<SelectAttrs>{
     .doc = "`take(x, indices, axis)` of indices with at most one axis.",
     .args = {"x", "indices"},
     .body = [](const SelectAttrs& a, const Tensors& in) -> Tensors {
@@ -386,9 +385,9 @@ constinit const OpDef index_select = Composite<SelectAttrs>{
     },
     .samples = {{"f32[5,4], i64[3]", "axis=0", 0, 4}, {"f32[5,4], i64[2]", "axis=-1", 0, 3}},
 };
+TN_OP(index_select);
 
-constinit const OpDef take_along_axis = Composite<AlongAttrs>{
-    .name = "take_along_axis",
+constexpr auto take_along_axis_def = Composite<AlongAttrs>{
     .doc =
         "For each line along `axis` the elements at the matching line of `indices`; the other axes "
         "broadcast. Negative indices count from the end; one out of bounds is an error, which "
@@ -398,9 +397,9 @@ constinit const OpDef take_along_axis = Composite<AlongAttrs>{
     .body = rule<take_along>,
     .samples = {{"f32[3,4], i64[3,2]", "", 0, 3}, {"f32[3,4], i64[2,4]", "axis=0", -3, 2}},
 };
+TN_OP(take_along_axis);
 
-constinit const OpDef dynamic_slice = Op<SizesAttrs>{
-    .name = "dynamic_slice",
+constexpr auto dynamic_slice_def = Op<SizesAttrs>{
     .doc =
         "The block of `sizes` that begins at `starts`, one integer for each axis. A start is "
         "clamped so "
@@ -415,9 +414,9 @@ constinit const OpDef dynamic_slice = Op<SizesAttrs>{
     .samples = {{"f32[5], i64[]", "sizes=[3]", 0, 4},
                 {"f32[5,4], i64[], i64[]", "sizes=[2,4]", -1, 4}},
 };
+TN_OP(dynamic_slice);
 
-constinit const OpDef one_hot = Composite<OneHotAttrs>{
-    .name = "one_hot",
+constexpr auto one_hot_def = Composite<OneHotAttrs>{
     .doc =
         "A new last axis of `num_classes` that is 1 at the index in `x` and 0 elsewhere; all 0 "
         "when the "
@@ -433,5 +432,6 @@ constinit const OpDef one_hot = Composite<OneHotAttrs>{
     },
     .samples = {{"i64[4]", "num_classes=3", -1, 3}, {"i64[2,3]", "num_classes=4, dtype=i32", 0, 3}},
 };
+TN_OP(one_hot);
 
 }  // namespace tn::ops

@@ -28,8 +28,7 @@ Tensor common_divisor(const Tensors& both) {
 
 }  // namespace
 
-constinit const OpDef gcd = Composite<>{
-    .name = "gcd",
+constexpr auto gcd_def = Composite<>{
     .doc = "The greatest common divisor of the magnitudes of two integers; 0 of two zeros.",
     .args = {"x1", "x2"},
     .body = [](const NoAttrs&, const Tensors& in) -> Tensors {
@@ -39,9 +38,9 @@ constinit const OpDef gcd = Composite<>{
                 {"i64[4], i64[]", "", -60, 60},
                 {"u8[2,1], u8[3]", "", 0, 200}},
 };
+TN_OP(gcd);
 
-constinit const OpDef lcm = Composite<>{
-    .name = "lcm",
+constexpr auto lcm_def = Composite<>{
     .doc =
         "The least common multiple of the magnitudes of two integers; 0 where one of them is. It "
         "wraps around where the type does not hold it.",
@@ -52,5 +51,6 @@ constinit const OpDef lcm = Composite<>{
     },
     .samples = {{"i32[2,3], i32[2,3]", "", -60, 60}, {"i64[4], i64[]", "", -60, 60}},
 };
+TN_OP(lcm);
 
 }  // namespace tn::ops

@@ -140,8 +140,7 @@ Tensors interpolate_body(const InterpolateAttrs& a, const Tensors& in) {
 
 }  // namespace
 
-constinit const OpDef interpolate = Composite<InterpolateAttrs>{
-    .name = "interpolate",
+constexpr auto interpolate_def = Composite<InterpolateAttrs>{
     .doc =
         "Resizes the spatial axes of `x`, [batch, channels, spatial axes ...], to `size` (one "
         "number for all, or one each) or by `scale_factor`. `mode` is nearest, linear (2-D: "
@@ -155,5 +154,6 @@ constinit const OpDef interpolate = Composite<InterpolateAttrs>{
                 {"f32[1,3,4,2]", "size=[5,6], mode=cubic, channels_last=true"},
                 {"f32[1,2,3,4]", "size=[5,2], mode=linear, align_corners=true"}},
 };
+TN_OP(interpolate);
 
 }  // namespace tn::ops

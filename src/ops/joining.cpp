@@ -296,8 +296,7 @@ Tensors roll_axes(const RollAttrs& a, const Tensors& in) {
 
 }  // namespace
 
-constinit const OpDef concat = Op<ConcatAttrs>{
-    .name = "concat",
+constexpr auto concat_def = Op<ConcatAttrs>{
     .doc =
         "Joins tensors along an existing axis; with `axis` None they are flattened first. The "
         "other "
@@ -314,9 +313,9 @@ constinit const OpDef concat = Op<ConcatAttrs>{
                 {"f32[3]"},
                 {"f32[0,3], f32[2,3]", "axis=0"}},
 };
+TN_OP(concat);
 
-constinit const OpDef stack = Composite<AxisAttrs>{
-    .name = "stack",
+constexpr auto stack_def = Composite<AxisAttrs>{
     .doc = "Joins tensors of one shape along a new axis at `axis`.",
     .args = {"*arrays"},
     .body = rule<join_stacked>,
@@ -324,9 +323,9 @@ constinit const OpDef stack = Composite<AxisAttrs>{
                 {"f32[2,3], f32[2,3], f32[2,3]", "axis=-1"},
                 {"f32[], f32[]"}},
 };
+TN_OP(stack);
 
-constinit const OpDef unstack = Composite<AxisAttrs>{
-    .name = "unstack",
+constexpr auto unstack_def = Composite<AxisAttrs>{
     .doc = "The slices along `axis`, without it.",
     .aliases = {"unbind"},
     .args = {"x"},
@@ -334,9 +333,9 @@ constinit const OpDef unstack = Composite<AxisAttrs>{
     .body = rule<take_apart>,
     .samples = {{"f32[2,3]"}, {"f32[2,3]", "axis=-1"}},
 };
+TN_OP(unstack);
 
-constinit const OpDef split = Composite<SplitAttrs>{
-    .name = "split",
+constexpr auto split_def = Composite<SplitAttrs>{
     .doc =
         "Pieces along `axis`: `sections` of equal size, or cut before each of `indices`. An axis "
         "that "
@@ -347,9 +346,9 @@ constinit const OpDef split = Composite<SplitAttrs>{
                const Tensors& in) { return split_axis("split", a, in[0], false); },
     .samples = {{"f32[6,2]", "sections=3"}, {"f32[2,5]", "indices=[1,3], axis=-1"}},
 };
+TN_OP(split);
 
-constinit const OpDef array_split = Composite<SplitAttrs>{
-    .name = "array_split",
+constexpr auto array_split_def = Composite<SplitAttrs>{
     .doc =
         "Pieces along `axis`: `sections` of nearly equal size, the first ones longer by one where "
         "the "
@@ -360,9 +359,9 @@ constinit const OpDef array_split = Composite<SplitAttrs>{
                const Tensors& in) { return split_axis("array_split", a, in[0], true); },
     .samples = {{"f32[7,2]", "sections=3"}, {"f32[2,5]", "indices=[1,3], axis=-1"}},
 };
+TN_OP(array_split);
 
-constinit const OpDef chunk = Composite<ChunkAttrs>{
-    .name = "chunk",
+constexpr auto chunk_def = Composite<ChunkAttrs>{
     .doc =
         "At most `chunks` pieces along `axis`, all of the same size but the last, which may be "
         "smaller: 5 elements make pieces of 2, 2 and 1.",
@@ -371,10 +370,10 @@ constinit const OpDef chunk = Composite<ChunkAttrs>{
     .body = rule<cut_in_chunks>,
     .samples = {{"f32[5,2]", "chunks=3"}, {"f32[2,6]", "chunks=4, axis=-1"}},
 };
+TN_OP(chunk);
 
 /// PyTorch's `split`, which takes the size of the sections and not their number.
-constinit const OpDef split_sizes = Composite<SplitSizesAttrs>{
-    .name = "split_sizes",
+constexpr auto split_sizes_def = Composite<SplitSizesAttrs>{
     .doc = "Sections of `split_size_or_sections` elements along `dim`, or of `sizes`.",
     .aliases = {"torch.split"},
     .args = {"x"},
@@ -382,9 +381,9 @@ constinit const OpDef split_sizes = Composite<SplitSizesAttrs>{
     .surface = false,
     .body = rule<cut_in_sizes>,
 };
+TN_OP(split_sizes);
 
-constinit const OpDef repeat = Composite<RepeatAttrs>{
-    .name = "repeat",
+constexpr auto repeat_def = Composite<RepeatAttrs>{
     .doc =
         "Repeats each element `repeats` times along `axis`; of the flattened tensor when it is "
         "left out. `repeats` is one integer, or one for each element of the axis. The size depends "
@@ -397,9 +396,9 @@ constinit const OpDef repeat = Composite<RepeatAttrs>{
                 {"f32[3], i32[3]", "", 0, 3},
                 {"f32[2,3], i64[3]", "axis=1", 0, 3}},
 };
+TN_OP(repeat);
 
-constinit const OpDef tile = Composite<TileAttrs>{
-    .name = "tile",
+constexpr auto tile_def = Composite<TileAttrs>{
     .doc =
         "Repeats the whole tensor `repetitions[k]` times along axis k; missing axes and "
         "repetitions "
@@ -410,9 +409,9 @@ constinit const OpDef tile = Composite<TileAttrs>{
                 {"f32[3]", "repetitions=[2,1,2]"},
                 {"f32[]", "repetitions=[3]"}},
 };
+TN_OP(tile);
 
-constinit const OpDef roll = Composite<RollAttrs>{
-    .name = "roll",
+constexpr auto roll_def = Composite<RollAttrs>{
     .doc =
         "Shifts elements along `axis` by `shift` places; those that leave at the end come back at "
         "the "
@@ -423,5 +422,6 @@ constinit const OpDef roll = Composite<RollAttrs>{
                 {"f32[4,3]", "shift=[1,-1], axis=[0,1]"},
                 {"f32[4]", "shift=[-9], axis=[-1]"}},
 };
+TN_OP(roll);
 
 }  // namespace tn::ops

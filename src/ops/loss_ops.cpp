@@ -130,8 +130,7 @@ Tensors embedding_body(const NoAttrs&, const Tensors& in) {
 
 }  // namespace
 
-constinit const OpDef cross_entropy = Composite<CrossEntropyAttrs>{
-    .name = "cross_entropy",
+constexpr auto cross_entropy_def = Composite<CrossEntropyAttrs>{
     .doc =
         "Minus the log of the probability that `softmax(logits)` along `axis` gives the targets: "
         "classes "
@@ -151,9 +150,9 @@ constinit const OpDef cross_entropy = Composite<CrossEntropyAttrs>{
                 {"f32[2,3], f32[2,3]", "reduction=sum", 0, 1},
                 {"f32[3], i64[]", "", 0, 2}},
 };
+TN_OP(cross_entropy);
 
-constinit const OpDef embedding = Composite<>{
-    .name = "embedding",
+constexpr auto embedding_def = Composite<>{
     .doc =
         "The rows of `weight` at `indices`, which are integers of any shape. Negative indices "
         "count "
@@ -165,5 +164,6 @@ constinit const OpDef embedding = Composite<>{
                 {"f32[3,4], i32[2,2]", "", 0, 2},
                 {"f32[3], i64[]", "", 0, 2}},
 };
+TN_OP(embedding);
 
 }  // namespace tn::ops

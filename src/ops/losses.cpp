@@ -232,8 +232,7 @@ Tensors cosine_similarity_loss_body(const CosineAttrs& a, const Tensors& in) {
 
 }  // namespace
 
-constinit const OpDef cross_entropy_loss = Composite<CrossEntropyLossAttrs>{
-    .name = "cross_entropy_loss",
+constexpr auto cross_entropy_loss_def = Composite<CrossEntropyLossAttrs>{
     .doc =
         "`cross_entropy` with weights: minus the log of the probability that `softmax(logits)` "
         "gives the targets, which are classes, without `axis`, or probabilities like `logits`. "
@@ -246,9 +245,9 @@ constinit const OpDef cross_entropy_loss = Composite<CrossEntropyLossAttrs>{
     .samples = {{"f32[2,3], i64[2]", "", 0, 2},
                 {"f32[2,3], i64[2], f32[2]", "reduction=mean, ignore_index=1", 0, 2}},
 };
+TN_OP(cross_entropy_loss);
 
-constinit const OpDef nll_loss = Composite<NllAttrs>{
-    .name = "nll_loss",
+constexpr auto nll_loss_def = Composite<NllAttrs>{
     .doc =
         "Minus the log probability, in `inputs`, of the target classes, which are without "
         "`axis`. Those of class `ignore_index` are 0 and do not count in the mean. A class "
@@ -261,9 +260,9 @@ constinit const OpDef nll_loss = Composite<NllAttrs>{
     .samples = {{"f32[2,3], i64[2]", "", 0, 2},
                 {"f32[2,3,4], i64[2,4]", "axis=1, reduction=mean, ignore_index=1", 0, 2}},
 };
+TN_OP(nll_loss);
 
-constinit const OpDef bernoulli_loss = Composite<>{
-    .name = "bernoulli_loss",
+constexpr auto bernoulli_loss_def = Composite<>{
     .doc =
         "Minus the log of the probability of targets 0 and 1 (or between), of which `p` is that "
         "of 1.",
@@ -274,9 +273,9 @@ constinit const OpDef bernoulli_loss = Composite<>{
     .body = rule<bernoulli_loss_body>,
     .jvp = rule<bernoulli_loss_jvp>,
 };
+TN_OP(bernoulli_loss);
 
-constinit const OpDef binary_cross_entropy = Composite<BinaryAttrs>{
-    .name = "binary_cross_entropy",
+constexpr auto binary_cross_entropy_def = Composite<BinaryAttrs>{
     .doc =
         "Minus the log of the probability of targets 0 and 1 (or between). `inputs` are logits, "
         "or the probabilities of 1 when not `with_logits`. The log of a probability counts as "
@@ -288,9 +287,9 @@ constinit const OpDef binary_cross_entropy = Composite<BinaryAttrs>{
     .samples = {{"f32[2,3], f32[2,3]", "", 0, 1},
                 {"f32[4], f32[4], f32[4]", "with_logits=false, reduction=none", 0.1, 0.9}},
 };
+TN_OP(binary_cross_entropy);
 
-constinit const OpDef mse_loss = Composite<LossAttrs<Reduce::mean>>{
-    .name = "mse_loss",
+constexpr auto mse_loss_def = Composite<LossAttrs<Reduce::mean>>{
     .doc = "The squared differences.",
     .module = "nn.losses",
     .args = {"predictions", "targets"},
@@ -301,9 +300,9 @@ constinit const OpDef mse_loss = Composite<LossAttrs<Reduce::mean>>{
     .precision = Precision::full,
     .samples = {{"f32[2,3], f32[2,3]"}, {"f32[4], f32[4]", "reduction=none"}},
 };
+TN_OP(mse_loss);
 
-constinit const OpDef l1_loss = Composite<LossAttrs<Reduce::mean>>{
-    .name = "l1_loss",
+constexpr auto l1_loss_def = Composite<LossAttrs<Reduce::mean>>{
     .doc = "The absolute differences.",
     .module = "nn.losses",
     .args = {"predictions", "targets"},
@@ -314,9 +313,9 @@ constinit const OpDef l1_loss = Composite<LossAttrs<Reduce::mean>>{
     .precision = Precision::full,
     .samples = {{"f32[2,3], f32[2,3]", "reduction=sum"}},
 };
+TN_OP(l1_loss);
 
-constinit const OpDef huber_loss = Composite<HuberAttrs<Reduce::none>>{
-    .name = "huber_loss",
+constexpr auto huber_loss_def = Composite<HuberAttrs<Reduce::none>>{
     .doc = "Half the squared difference up to `delta`, and from there on along its tangent.",
     .module = "nn.losses",
     .args = {"inputs", "targets"},
@@ -328,9 +327,9 @@ constinit const OpDef huber_loss = Composite<HuberAttrs<Reduce::none>>{
     .precision = Precision::full,
     .samples = {{"f32[2,3], f32[2,3]", "delta=0.5"}},
 };
+TN_OP(huber_loss);
 
-constinit const OpDef smooth_l1_loss = Composite<SmoothL1Attrs>{
-    .name = "smooth_l1_loss",
+constexpr auto smooth_l1_loss_def = Composite<SmoothL1Attrs>{
     .doc =
         "`huber_loss` with `delta=beta`, divided by `beta`: absolute differences, smooth around "
         "0.",
@@ -345,9 +344,9 @@ constinit const OpDef smooth_l1_loss = Composite<SmoothL1Attrs>{
     .precision = Precision::full,
     .samples = {{"f32[2,3], f32[2,3]", "beta=0.5, reduction=none"}},
 };
+TN_OP(smooth_l1_loss);
 
-constinit const OpDef log_cosh_loss = Composite<LossAttrs<Reduce::none>>{
-    .name = "log_cosh_loss",
+constexpr auto log_cosh_loss_def = Composite<LossAttrs<Reduce::none>>{
     .doc = "`log(cosh(inputs - targets))`: like half the square near 0, like the size far from it.",
     .module = "nn.losses",
     .args = {"inputs", "targets"},
@@ -355,9 +354,9 @@ constinit const OpDef log_cosh_loss = Composite<LossAttrs<Reduce::none>>{
     .precision = Precision::full,
     .samples = {{"f32[2,3], f32[2,3]"}},
 };
+TN_OP(log_cosh_loss);
 
-constinit const OpDef gaussian_nll_loss = Composite<GaussianAttrs>{
-    .name = "gaussian_nll_loss",
+constexpr auto gaussian_nll_loss_def = Composite<GaussianAttrs>{
     .doc =
         "Minus the log density of `targets` for normal variables with means `inputs`. `vars` "
         "are their variances, taken as at least `eps`; the constant term is there when `full`.",
@@ -367,9 +366,9 @@ constinit const OpDef gaussian_nll_loss = Composite<GaussianAttrs>{
     .precision = Precision::full,
     .samples = {{"f32[2,3], f32[2,3], f32[2,3]", "full=true, reduction=none", 0.5, 2}},
 };
+TN_OP(gaussian_nll_loss);
 
-constinit const OpDef kl_div_loss = Composite<AxisLossAttrs>{
-    .name = "kl_div_loss",
+constexpr auto kl_div_loss_def = Composite<AxisLossAttrs>{
     .doc =
         "How far `inputs` are from `targets`, both log probabilities along `axis`: "
         "`sum(exp(targets) * (targets - inputs))`.",
@@ -379,9 +378,9 @@ constinit const OpDef kl_div_loss = Composite<AxisLossAttrs>{
     .precision = Precision::full,
     .samples = {{"f32[2,3], f32[2,3]"}},
 };
+TN_OP(kl_div_loss);
 
-constinit const OpDef hinge_loss = Composite<LossAttrs<Reduce::none>>{
-    .name = "hinge_loss",
+constexpr auto hinge_loss_def = Composite<LossAttrs<Reduce::none>>{
     .doc = "`max(0, 1 - inputs * targets)`, with targets -1 and 1.",
     .module = "nn.losses",
     .args = {"inputs", "targets"},
@@ -392,9 +391,9 @@ constinit const OpDef hinge_loss = Composite<LossAttrs<Reduce::none>>{
     .precision = Precision::full,
     .samples = {{"f32[2,3], f32[2,3]"}},
 };
+TN_OP(hinge_loss);
 
-constinit const OpDef margin_ranking_loss = Composite<MarginAttrs<Reduce::none>>{
-    .name = "margin_ranking_loss",
+constexpr auto margin_ranking_loss_def = Composite<MarginAttrs<Reduce::none>>{
     .doc =
         "`max(0, margin - targets * (inputs1 - inputs2))`. A target is 1 where the first input "
         "should be the larger one, and -1 otherwise.",
@@ -407,9 +406,9 @@ constinit const OpDef margin_ranking_loss = Composite<MarginAttrs<Reduce::none>>
     .precision = Precision::full,
     .samples = {{"f32[2,3], f32[2,3], f32[2,3]", "margin=0.5"}},
 };
+TN_OP(margin_ranking_loss);
 
-constinit const OpDef triplet_loss = Composite<TripletAttrs<Reduce::none>>{
-    .name = "triplet_loss",
+constexpr auto triplet_loss_def = Composite<TripletAttrs<Reduce::none>>{
     .doc =
         "`max(0, d(anchors, positives) - d(anchors, negatives) + margin)`, where `d(x, y)` is "
         "the norm of order `p` of `x - y + eps` along `axis`.",
@@ -419,9 +418,9 @@ constinit const OpDef triplet_loss = Composite<TripletAttrs<Reduce::none>>{
     .precision = Precision::full,
     .samples = {{"f32[2,3], f32[2,3], f32[2,3]"}},
 };
+TN_OP(triplet_loss);
 
-constinit const OpDef cosine_similarity_loss = Composite<CosineAttrs>{
-    .name = "cosine_similarity_loss",
+constexpr auto cosine_similarity_loss_def = Composite<CosineAttrs>{
     .doc =
         "The cosine of the angle between vectors along `axis`, 1 when they point the same way. "
         "Norms count as at least `eps`.",
@@ -431,5 +430,6 @@ constinit const OpDef cosine_similarity_loss = Composite<CosineAttrs>{
     .precision = Precision::full,
     .samples = {{"f32[2,3], f32[2,3]"}},
 };
+TN_OP(cosine_similarity_loss);
 
 }  // namespace tn::ops

@@ -181,8 +181,7 @@ Tensor matrices_at(const Tensor& x, const Tensor& indices) {
 
 }  // namespace
 
-constinit const OpDef matmul = Composite<>{
-    .name = "matmul",
+constexpr auto matmul_def = Composite<>{
     .doc =
         "Matrix product over the last axis of `x1` and the last but one of `x2`; leading axes "
         "broadcast. A vector stands for a row on the left and a column on the right, and that axis "
@@ -199,9 +198,9 @@ constinit const OpDef matmul = Composite<>{
                 {"f32[3], f32[5,3,4]"},
                 {"f32[5,2,3], f32[3]"}},
 };
+TN_OP(matmul);
 
-constinit const OpDef bmm = Composite<>{
-    .name = "bmm",
+constexpr auto bmm_def = Composite<>{
     .doc =
         "Products of the matrices of two batches, [batch, m, k] and [batch, k, n]; nothing is "
         "broadcast. `matmul` does that.",
@@ -216,18 +215,18 @@ constinit const OpDef bmm = Composite<>{
     .precision = Precision::low,
     .samples = {{"f32[2,3,4], f32[2,4,5]"}, {"f32[1,2,3], f32[1,3,1]"}},
 };
+TN_OP(bmm);
 
-constinit const OpDef vecdot = Composite<VecdotAttrs>{
-    .name = "vecdot",
+constexpr auto vecdot_def = Composite<VecdotAttrs>{
     .doc = "Sums the products of `conj(x1)` and `x2` along `axis`; the other axes broadcast.",
     .args = {"x1", "x2"},
     .body = rule<vecdot_body>,
     .precision = Precision::low,
     .samples = {{"f32[2,3], f32[2,3]"}, {"f32[4,2,3], f32[2,1]", "axis=-2"}, {"f32[3], f32[2,3]"}},
 };
+TN_OP(vecdot);
 
-constinit const OpDef vdot = Composite<>{
-    .name = "vdot",
+constexpr auto vdot_def = Composite<>{
     .doc = "Sums the products of `conj(x1)` and `x2`, both read in row-major order.",
     .args = {"x1", "x2"},
     .body = [](const NoAttrs&, const Tensors& in) -> Tensors {
@@ -238,9 +237,9 @@ constinit const OpDef vdot = Composite<>{
     .precision = Precision::low,
     .samples = {{"f32[2,3], f32[2,3]"}, {"f32[4], f32[2,2]"}, {"f32[], f32[]"}},
 };
+TN_OP(vdot);
 
-constinit const OpDef tensordot = Composite<TensordotAttrs>{
-    .name = "tensordot",
+constexpr auto tensordot_def = Composite<TensordotAttrs>{
     .doc =
         "Sums products over pairs of axes: over the last `axes` of `x1` and the first of `x2` when "
         "`axes` is one number (default 2), else over axes `axes` of `x1` and `x2_axes` of `x2`. "
@@ -257,18 +256,18 @@ constinit const OpDef tensordot = Composite<TensordotAttrs>{
                 {"f32[2], f32[3]", "axes=[0]"},
                 {"f32[2,3,4], f32[4,2]", "axes=[0,-1], x2_axes=[1,0]"}},
 };
+TN_OP(tensordot);
 
-constinit const OpDef inner = Composite<>{
-    .name = "inner",
+constexpr auto inner_def = Composite<>{
     .doc = "Sums products over the last axes of both operands; scalars multiply.",
     .args = {"x1", "x2"},
     .body = rule<inner_body>,
     .precision = Precision::low,
     .samples = {{"f32[2,3], f32[4,3]"}, {"f32[3], f32[3]"}, {"f32[], f32[2]"}},
 };
+TN_OP(inner);
 
-constinit const OpDef outer = Composite<>{
-    .name = "outer",
+constexpr auto outer_def = Composite<>{
     .doc =
         "The product of every element of `x1` with every element of `x2`, both read in row-major "
         "order.",
@@ -278,9 +277,9 @@ constinit const OpDef outer = Composite<>{
     },
     .samples = {{"f32[2], f32[3]"}, {"f32[2,2], f32[3]"}},
 };
+TN_OP(outer);
 
-constinit const OpDef kron = Composite<>{
-    .name = "kron",
+constexpr auto kron_def = Composite<>{
     .doc =
         "The Kronecker product: every element of `x1` replaced by its product with `x2`. The "
         "shorter "
@@ -289,9 +288,9 @@ constinit const OpDef kron = Composite<>{
     .body = rule<kron_body>,
     .samples = {{"f32[2,3], f32[3,2]"}, {"f32[2], f32[3,2]"}, {"f32[], f32[2]"}},
 };
+TN_OP(kron);
 
-constinit const OpDef addmm = Composite<AddmmAttrs>{
-    .name = "addmm",
+constexpr auto addmm_def = Composite<AddmmAttrs>{
     .doc = "`beta * c + alpha * (a @ b)`, with `c` broadcast.",
     .args = {"c", "a", "b"},
     .body = [](const AddmmAttrs& a, const Tensors& in) -> Tensors {
@@ -302,9 +301,9 @@ constinit const OpDef addmm = Composite<AddmmAttrs>{
     .samples = {{"f32[4], f32[2,3], f32[3,4]"},
                 {"f32[2,4], f32[2,3], f32[3,4]", "alpha=2, beta=3"}},
 };
+TN_OP(addmm);
 
-constinit const OpDef linear = Composite<>{
-    .name = "linear",
+constexpr auto linear_def = Composite<>{
     .doc = "`x @ weight.T + bias`: a layer whose `weight` is [out, in] and whose `bias` is [out].",
     .args = {"x", "weight", "?bias"},
     .body = rule<linear_body>,
@@ -313,9 +312,9 @@ constinit const OpDef linear = Composite<>{
                 {"f32[5,2,3], f32[4,3]"},
                 {"f32[3], f32[4,3], f32[4]"}},
 };
+TN_OP(linear);
 
-constinit const OpDef gather_mm = Composite<>{
-    .name = "gather_mm",
+constexpr auto gather_mm_def = Composite<>{
     .doc =
         "Products of chosen matrices: `x1[lhs_indices] @ x2[rhs_indices]`, where indices count the "
         "matrices of an operand in row-major order of its leading axes. An operand without indices "
@@ -327,5 +326,6 @@ constinit const OpDef gather_mm = Composite<>{
     .precision = Precision::low,
     .samples = {{"f32[3,2,3], f32[3,3,4], i64[2], i64[2]", "", 0, 2}, {"f32[2,2,3], f32[2,3,4]"}},
 };
+TN_OP(gather_mm);
 
 }  // namespace tn::ops

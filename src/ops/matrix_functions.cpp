@@ -117,8 +117,7 @@ Tensors expm_body(const ExpmAttrs& a, const Tensors& in) {
 
 }  // namespace
 
-constinit const OpDef multi_dot = Composite<>{
-    .name = "multi_dot",
+constexpr auto multi_dot_def = Composite<>{
     .doc =
         "The product of two or more matrices, multiplied in the order that takes the fewest "
         "operations. The first and the last may be vectors.",
@@ -130,9 +129,9 @@ constinit const OpDef multi_dot = Composite<>{
                 {"f32[3], f32[3,2], f32[2,4], f32[4]"},
                 {"f32[2,3], f32[3]"}},
 };
+TN_OP(multi_dot);
 
-constinit const OpDef expm = Composite<ExpmAttrs>{
-    .name = "expm",
+constexpr auto expm_def = Composite<ExpmAttrs>{
     .doc =
         "The exponential of a square matrix: the sum of its powers over their factorials. Matrices "
         "are halved until their norm is small, `max_squarings` times at most; NaN beyond.",
@@ -141,5 +140,6 @@ constinit const OpDef expm = Composite<ExpmAttrs>{
     .body = rule<expm_body>,
     .samples = {{"f32[3,3]"}, {"f32[2,2,2]", "max_squarings=4", -3, 3}},
 };
+TN_OP(expm);
 
 }  // namespace tn::ops

@@ -161,16 +161,15 @@ Dim slice_extent(const SliceAttrs& a, int i) {
   return floor_div((span - 1).size(), (*a.step)[i]) + 1;
 }
 
-constinit const OpDef copy = Movement<NoAttrs>{
-    .name = "copy",
+constexpr auto copy_def = Movement<NoAttrs>{
     .doc = "`x` itself, as a tensor of its own to transforms such as `grad`.",
     .view = [](const NoAttrs&, const Type& x) { return view_of(View::Kind::reshape, x.shape); },
     .adjoint = [](const NoAttrs&, const Tensor& ct, const Tensor&) { return ct; },
     .samples = {{"f32[2,3]"}, {"f32[]"}},
 };
+TN_OP(copy);
 
-constinit const OpDef reshape = Movement<ShapeAttrs>{
-    .name = "reshape",
+constexpr auto reshape_def = Movement<ShapeAttrs>{
     .doc =
         "The same elements in row-major order under another shape. One extent may be -1: it takes "
         "what is left.",
@@ -183,9 +182,9 @@ constinit const OpDef reshape = Movement<ShapeAttrs>{
                 {"f32[2,3,4]", "shape=[-1,4]"},
                 {"f32[]", "shape=[1,1]"}},
 };
+TN_OP(reshape);
 
-constinit const OpDef permute_dims = Movement<PermAttrs>{
-    .name = "permute_dims",
+constexpr auto permute_dims_def = Movement<PermAttrs>{
     .doc =
         "The axes in another order: axis k of the result is axis `axes[k]` of `x`. Without `axes` "
         "the order is reversed.",
@@ -200,9 +199,9 @@ constinit const OpDef permute_dims = Movement<PermAttrs>{
         },
     .samples = {{"f32[2,3]"}, {"f32[2,3,4]", "axes=[2,0,1]"}, {"f32[2,3,4]", "axes=[0,-1,1]"}},
 };
+TN_OP(permute_dims);
 
-constinit const OpDef broadcast_to = Movement<ShapeAttrs>{
-    .name = "broadcast_to",
+constexpr auto broadcast_to_def = Movement<ShapeAttrs>{
     .doc = "Repeats axes of extent 1, and new axes in front, to reach `shape`.",
     .prepare = rule<prepare_broadcast>,
     .view = [](const ShapeAttrs& a,
@@ -218,9 +217,9 @@ constinit const OpDef broadcast_to = Movement<ShapeAttrs>{
                 {"f32[2,1,3]", "shape=[4,2,5,3]"},
                 {"f32[]", "shape=[2]"}},
 };
+TN_OP(broadcast_to);
 
-constinit const OpDef slice = Movement<SliceAttrs>{
-    .name = "slice",
+constexpr auto slice_def = Movement<SliceAttrs>{
     .doc =
         "Elements `start`, `start + step`, … before `stop` of each axis in `axis`; of the first "
         "axes "
@@ -236,9 +235,9 @@ constinit const OpDef slice = Movement<SliceAttrs>{
                 {"f32[5,6]", "start=[0,1], stop=[5,6], step=[1,2]"},
                 {"f32[5,6]", "start=[-1], stop=[-7], step=[-2], axis=[-1]"}},
 };
+TN_OP(slice);
 
-constinit const OpDef flip = Movement<FlipAttrs>{
-    .name = "flip",
+constexpr auto flip_def = Movement<FlipAttrs>{
     .doc = "Reverses the order of the elements along `axis`, along all axes when it is left out.",
     .prepare = [](FlipAttrs& a,
                   Tensors& in) { a.axis = normal_axes(a.axis, in[0].rank(), "flip"); },
@@ -252,5 +251,6 @@ constinit const OpDef flip = Movement<FlipAttrs>{
                   const Tensor&) { return emit(flip, {ct}, a); },
     .samples = {{"f32[2,3]"}, {"f32[2,3,4]", "axis=[-1]"}, {"f32[2,3,4]", "axis=[0,2]"}},
 };
+TN_OP(flip);
 
 }  // namespace tn::ops

@@ -68,8 +68,7 @@ DType variance_type(const Tensor& x) { return real_of(to_inexact(x.dtype())); }
 
 }  // namespace
 
-constinit const OpDef nansum = Composite<SumAttrs>{
-    .name = "nansum",
+constexpr auto nansum_def = Composite<SumAttrs>{
     .doc = "`sum` with NaN as 0.",
     .args = {"x"},
     .body = [](const SumAttrs& a, const Tensors& in) -> Tensors {
@@ -80,9 +79,9 @@ constinit const OpDef nansum = Composite<SumAttrs>{
                 {"f32[2,3,4]", "axis=[0,-1], keepdims=true"},
                 {"f32[4]", "dtype=f64"}},
 };
+TN_OP(nansum);
 
-constinit const OpDef nanprod = Composite<SumAttrs>{
-    .name = "nanprod",
+constexpr auto nanprod_def = Composite<SumAttrs>{
     .doc = "`prod` with NaN as 1.",
     .args = {"x"},
     .body = [](const SumAttrs& a, const Tensors& in) -> Tensors {
@@ -91,27 +90,27 @@ constinit const OpDef nanprod = Composite<SumAttrs>{
     .precision = Precision::full,
     .samples = {{"f32[2,3]"}, {"f32[2,3]", "axis=[0], keepdims=true"}},
 };
+TN_OP(nanprod);
 
-constinit const OpDef nanmax = Composite<ReduceAttrs>{
-    .name = "nanmax",
+constexpr auto nanmax_def = Composite<ReduceAttrs>{
     .doc = "The largest element over `axis` that is not NaN; NaN where all are.",
     .args = {"x"},
     .body = [](const ReduceAttrs& a,
                const Tensors& in) { return extreme("nanmax", a, in[0], true); },
     .samples = {{"f32[2,3]"}, {"f32[2,3,4]", "axis=[0,-1], keepdims=true"}},
 };
+TN_OP(nanmax);
 
-constinit const OpDef nanmin = Composite<ReduceAttrs>{
-    .name = "nanmin",
+constexpr auto nanmin_def = Composite<ReduceAttrs>{
     .doc = "The smallest element over `axis` that is not NaN; NaN where all are.",
     .args = {"x"},
     .body = [](const ReduceAttrs& a,
                const Tensors& in) { return extreme("nanmin", a, in[0], false); },
     .samples = {{"f32[2,3]"}, {"f32[2,3,4]", "axis=[0,-1], keepdims=true"}},
 };
+TN_OP(nanmin);
 
-constinit const OpDef nanmean = Composite<ReduceAttrs>{
-    .name = "nanmean",
+constexpr auto nanmean_def = Composite<ReduceAttrs>{
     .doc = "The mean over `axis` of the elements that are not NaN; NaN where all are.",
     .args = {"x"},
     .body = [](const ReduceAttrs& a, const Tensors& in) -> Tensors {
@@ -121,9 +120,9 @@ constinit const OpDef nanmean = Composite<ReduceAttrs>{
     .precision = Precision::full,
     .samples = {{"f32[2,3]"}, {"f32[2,3,4]", "axis=[0,-1], keepdims=true"}, {"f32[5]", "axis=[0]"}},
 };
+TN_OP(nanmean);
 
-constinit const OpDef nanvar = Composite<NanVarAttrs>{
-    .name = "nanvar",
+constexpr auto nanvar_def = Composite<NanVarAttrs>{
     .doc =
         "`var` over `axis` of the elements that are not NaN. NaN where `correction` leaves none to "
         "divide by.",
@@ -134,9 +133,9 @@ constinit const OpDef nanvar = Composite<NanVarAttrs>{
     .precision = Precision::full,
     .samples = {{"f32[2,3]"}, {"f32[2,3,4]", "axis=[0,-1], correction=1.0, keepdims=true"}},
 };
+TN_OP(nanvar);
 
-constinit const OpDef nanstd = Composite<NanVarAttrs>{
-    .name = "nanstd",
+constexpr auto nanstd_def = Composite<NanVarAttrs>{
     .doc = "The square root of `nanvar`.",
     .args = {"x"},
     .body = [](const NanVarAttrs& a, const Tensors& in) -> Tensors {
@@ -145,5 +144,6 @@ constinit const OpDef nanstd = Composite<NanVarAttrs>{
     .precision = Precision::full,
     .samples = {{"f32[2,3]"}, {"f32[2,3,4]", "axis=[0,-1], correction=1.0, keepdims=true"}},
 };
+TN_OP(nanstd);
 
 }  // namespace tn::ops

@@ -22,8 +22,7 @@ static void lower_iota(const IotaAttrs& a, loop::Lowering& l) {
   l.store(0, at, element);
 }
 
-constinit const OpDef iota = Op<IotaAttrs>{
-    .name = "iota",
+constexpr auto iota_def = Op<IotaAttrs>{
     .doc = "The coordinate of every element along `axis`: 0, 1, 2 and so on.",
     .args = {},
     .prepare =
@@ -37,9 +36,9 @@ constinit const OpDef iota = Op<IotaAttrs>{
     .gradient = Gradient::zero,
     .samples = {{"", "shape=[4]"}, {"", "shape=[2,3], axis=-1, dtype=f32"}, {"", "shape=[0,2]"}},
 };
+TN_OP(iota);
 
-constinit const OpDef size_value = Op<SizeAttrs>{
-    .name = "size_value",
+constexpr auto size_value_def = Op<SizeAttrs>{
     .doc = "A size as an int64 of rank 0; it may be symbolic.",
     .args = {},
     .surface = false,
@@ -49,6 +48,7 @@ constinit const OpDef size_value = Op<SizeAttrs>{
     .gradient = Gradient::zero,
     .samples = {{"", "size=4"}},
 };
+TN_OP(size_value);
 
 static Dim checked(std::string_view op, Dim size) {
   if (size.is_inferred()) fail("{}: a size is negative: -1", op);
@@ -75,8 +75,7 @@ static Tensor constant(std::string_view op, const Shape& shape, const Scalar& va
   return filled(value, type, checked(op, shape));
 }
 
-constinit const OpDef full = Composite<FullAttrs>{
-    .name = "full",
+constexpr auto full_def = Composite<FullAttrs>{
     .doc =
         "`fill_value` everywhere. The element type follows from the number: bool, int64, float32 "
         "or "
@@ -88,6 +87,7 @@ constinit const OpDef full = Composite<FullAttrs>{
     },
     .samples = {{"", "shape=[2,3], fill_value=1.5"}, {"", "shape=[], fill_value=2, dtype=f64"}},
 };
+TN_OP(full);
 
 struct ShapeTypeAttrs {
   Shape shape;
@@ -97,8 +97,7 @@ struct ShapeTypeAttrs {
   }
 };
 
-constinit const OpDef zeros = Composite<ShapeTypeAttrs>{
-    .name = "zeros",
+constexpr auto zeros_def = Composite<ShapeTypeAttrs>{
     .doc = "Zero everywhere.",
     .args = {},
     .body = [](const ShapeTypeAttrs& a, const Tensors&) -> Tensors {
@@ -106,9 +105,9 @@ constinit const OpDef zeros = Composite<ShapeTypeAttrs>{
     },
     .samples = {{"", "shape=[2,3]"}, {"", "shape=[0], dtype=i32"}, {"", "shape=[], dtype=c64"}},
 };
+TN_OP(zeros);
 
-constinit const OpDef ones = Composite<ShapeTypeAttrs>{
-    .name = "ones",
+constexpr auto ones_def = Composite<ShapeTypeAttrs>{
     .doc = "One everywhere.",
     .args = {},
     .body = [](const ShapeTypeAttrs& a, const Tensors&) -> Tensors {
@@ -116,9 +115,9 @@ constinit const OpDef ones = Composite<ShapeTypeAttrs>{
     },
     .samples = {{"", "shape=[2,3]"}, {"", "shape=[0], dtype=i32"}, {"", "shape=[], dtype=bool"}},
 };
+TN_OP(ones);
 
-constinit const OpDef empty = Composite<ShapeTypeAttrs>{
-    .name = "empty",
+constexpr auto empty_def = Composite<ShapeTypeAttrs>{
     .doc = "A tensor whose values do not matter; they are zero.",
     .args = {},
     .body = [](const ShapeTypeAttrs& a, const Tensors&) -> Tensors {
@@ -126,6 +125,7 @@ constinit const OpDef empty = Composite<ShapeTypeAttrs>{
     },
     .samples = {{"", "shape=[2,3]"}, {"", "shape=[0], dtype=i32"}},
 };
+TN_OP(empty);
 
 struct LikeAttrs {
   Maybe<DType> dtype;
@@ -136,8 +136,7 @@ static Tensor like(std::string_view op, const LikeAttrs& a, const Tensor& x, con
   return constant(op, x.shape(), value, a.dtype.value_or(x.dtype()));
 }
 
-constinit const OpDef zeros_like = Composite<LikeAttrs>{
-    .name = "zeros_like",
+constexpr auto zeros_like_def = Composite<LikeAttrs>{
     .doc = "Zero everywhere, with the shape of `x` and its element type unless `dtype` is given.",
     .args = {"x"},
     .body = [](const LikeAttrs& a, const Tensors& in) -> Tensors {
@@ -145,9 +144,9 @@ constinit const OpDef zeros_like = Composite<LikeAttrs>{
     },
     .samples = {{"f32[2,3]"}, {"f32[]", "dtype=i32"}},
 };
+TN_OP(zeros_like);
 
-constinit const OpDef ones_like = Composite<LikeAttrs>{
-    .name = "ones_like",
+constexpr auto ones_like_def = Composite<LikeAttrs>{
     .doc = "One everywhere, with the shape of `x` and its element type unless `dtype` is given.",
     .args = {"x"},
     .body = [](const LikeAttrs& a, const Tensors& in) -> Tensors {
@@ -155,9 +154,9 @@ constinit const OpDef ones_like = Composite<LikeAttrs>{
     },
     .samples = {{"f32[2,3]"}, {"f32[]", "dtype=i32"}},
 };
+TN_OP(ones_like);
 
-constinit const OpDef empty_like = Composite<LikeAttrs>{
-    .name = "empty_like",
+constexpr auto empty_like_def = Composite<LikeAttrs>{
     .doc = "A tensor like `x` whose values do not matter; they are zero.",
     .args = {"x"},
     .body = [](const LikeAttrs& a, const Tensors& in) -> Tensors {
@@ -165,9 +164,9 @@ constinit const OpDef empty_like = Composite<LikeAttrs>{
     },
     .samples = {{"f32[2,3]"}, {"f32[]", "dtype=i32"}},
 };
+TN_OP(empty_like);
 
-constinit const OpDef full_like = Composite<LikeAttrs>{
-    .name = "full_like",
+constexpr auto full_like_def = Composite<LikeAttrs>{
     .doc =
         "`fill_value`, a number or a tensor that broadcasts, with the shape of `x` and its element "
         "type unless `dtype` is given.",
@@ -178,6 +177,7 @@ constinit const OpDef full_like = Composite<LikeAttrs>{
     },
     .samples = {{"f32[2,3], f32[]"}, {"f32[2,3], f32[3]", "dtype=f64"}},
 };
+TN_OP(full_like);
 
 static constexpr Scalar constant_one() {
   Scalar one;
@@ -248,8 +248,7 @@ static Tensor arange_body(const ArangeAttrs& a) {
               make_scalar(step, work, false), type);
 }
 
-constinit const OpDef arange = Composite<ArangeAttrs>{
-    .name = "arange",
+constexpr auto arange_def = Composite<ArangeAttrs>{
     .doc =
         "`start`, `start + step` and so on, up to but without `stop`; with one number, from 0 to "
         "it. "
@@ -261,6 +260,7 @@ constinit const OpDef arange = Composite<ArangeAttrs>{
                 {"", "start=1.0, stop=0.0, step=-0.25"},
                 {"", "start=3, stop=3, dtype=f64"}},
 };
+TN_OP(arange);
 
 struct LinspaceAttrs {
   Scalar start, stop;
@@ -307,8 +307,7 @@ static Tensor linspace_body(LinspaceAttrs a) {
   return tn::make_complex(re, im);
 }
 
-constinit const OpDef linspace = Composite<LinspaceAttrs>{
-    .name = "linspace",
+constexpr auto linspace_def = Composite<LinspaceAttrs>{
     .doc =
         "`num` numbers at equal distances from `start` to `stop`, which is the last one if "
         "`endpoint`. "
@@ -320,6 +319,7 @@ constinit const OpDef linspace = Composite<LinspaceAttrs>{
                 {"", "start=1.0, stop=2.0, num=1"},
                 {"", "start=1.0, stop=2.0, num=0"}},
 };
+TN_OP(linspace);
 
 struct EyeAttrs {
   Dim n_rows = 0;
@@ -344,8 +344,7 @@ static Tensor band(std::string_view op, Compare compare, const EyeAttrs& a) {
   return tn::astype(compare_diagonal(compare, rows, columns, a.k), a.dtype);
 }
 
-constinit const OpDef eye = Composite<EyeAttrs>{
-    .name = "eye",
+constexpr auto eye_def = Composite<EyeAttrs>{
     .doc = "One on the diagonal `k` (0 is the main one, positive ones lie above), zero elsewhere.",
     .args = {},
     .body = [](const EyeAttrs& a, const Tensors&) -> Tensors {
@@ -355,6 +354,7 @@ constinit const OpDef eye = Composite<EyeAttrs>{
                 {"", "n_rows=2, n_cols=4, k=1"},
                 {"", "n_rows=3, k=-1, dtype=i32"}},
 };
+TN_OP(eye);
 
 struct IdentityAttrs {
   Dim n = 0;
@@ -362,8 +362,7 @@ struct IdentityAttrs {
   static constexpr void fields(auto& a, auto&& f) { f("n", a.n, required), f("dtype", a.dtype); }
 };
 
-constinit const OpDef identity = Composite<IdentityAttrs>{
-    .name = "identity",
+constexpr auto identity_def = Composite<IdentityAttrs>{
     .doc = "The identity matrix with `n` rows.",
     .args = {},
     .body = [](const IdentityAttrs& a, const Tensors&) -> Tensors {
@@ -371,6 +370,7 @@ constinit const OpDef identity = Composite<IdentityAttrs>{
     },
     .samples = {{"", "n=3"}, {"", "n=0, dtype=i32"}},
 };
+TN_OP(identity);
 
 struct TriAttrs {
   Dim n = 0;
@@ -382,8 +382,7 @@ struct TriAttrs {
   }
 };
 
-constinit const OpDef tri = Composite<TriAttrs>{
-    .name = "tri",
+constexpr auto tri_def = Composite<TriAttrs>{
     .doc =
         "One on and below the diagonal `k` of a matrix with `n` rows and `m` columns, zero above.",
     .args = {},
@@ -392,6 +391,7 @@ constinit const OpDef tri = Composite<TriAttrs>{
     },
     .samples = {{"", "n=3"}, {"", "n=2, m=4, k=1"}, {"", "n=3, k=-1, dtype=i32"}},
 };
+TN_OP(tri);
 
 struct TriangleAttrs {
   int64_t k = 0;
@@ -407,8 +407,7 @@ static Tensor triangle(std::string_view op, Compare compare, int64_t k, const Te
   return tn::where(kept, x, make_scalar(0, x.dtype(), false));  // 0 alone would widen bool
 }
 
-constinit const OpDef tril = Composite<TriangleAttrs>{
-    .name = "tril",
+constexpr auto tril_def = Composite<TriangleAttrs>{
     .doc =
         "`x` with zeros above the diagonal `k` of its last two axes. A vector "
         "becomes the rows of a square matrix first.",
@@ -418,9 +417,9 @@ constinit const OpDef tril = Composite<TriangleAttrs>{
     },
     .samples = {{"f32[3,3]"}, {"f32[2,3,4]", "k=1"}, {"f32[3,2]", "k=-1"}},
 };
+TN_OP(tril);
 
-constinit const OpDef triu = Composite<TriangleAttrs>{
-    .name = "triu",
+constexpr auto triu_def = Composite<TriangleAttrs>{
     .doc =
         "`x` with zeros below the diagonal `k` of its last two axes. A vector "
         "becomes the rows of a square matrix first.",
@@ -430,6 +429,7 @@ constinit const OpDef triu = Composite<TriangleAttrs>{
     },
     .samples = {{"f32[3,3]"}, {"f32[2,3,4]", "k=1"}, {"f32[3,2]", "k=-1"}},
 };
+TN_OP(triu);
 
 enum class Indexing : uint8_t { xy, ij };
 static constexpr std::string_view kIndexingNames[] = {"xy", "ij"};
@@ -461,8 +461,7 @@ static Tensors meshgrid_body(const MeshgridAttrs& a, const Tensors& in) {
   return out;
 }
 
-constinit const OpDef meshgrid = Composite<MeshgridAttrs>{
-    .name = "meshgrid",
+constexpr auto meshgrid_def = Composite<MeshgridAttrs>{
     .doc =
         "Each operand spread over the grid of all of them: operand i varies along axis i, except "
         "that "
@@ -472,5 +471,6 @@ constinit const OpDef meshgrid = Composite<MeshgridAttrs>{
     .body = rule<meshgrid_body>,
     .samples = {{"f32[2], f32[3]"}, {"f32[2], f32[3], f32[4]", "indexing=ij"}, {"f32[3]"}},
 };
+TN_OP(meshgrid);
 
 }  // namespace tn::ops

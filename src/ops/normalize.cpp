@@ -138,8 +138,7 @@ Tensors group_norm_body(const GroupNormAttrs& a, const Tensors& in) {
 }  // namespace
 
 // Backends may claim these whole; others get the body.
-constinit const OpDef layer_norm = Composite<LayerNormAttrs>{
-    .name = "layer_norm",
+constexpr auto layer_norm_def = Composite<LayerNormAttrs>{
     .doc =
         "`(x - mean) / sqrt(var + eps) * weight + bias` over the last `normalized_axes` axes, "
         "whose shape "
@@ -155,9 +154,9 @@ constinit const OpDef layer_norm = Composite<LayerNormAttrs>{
                 {"f32[2,3,4]", "eps=0.001"},
                 {"f32[2,3,4], f32[3,4]", "normalized_axes=2"}},
 };
+TN_OP(layer_norm);
 
-constinit const OpDef rms_norm = Composite<RmsNormAttrs>{
-    .name = "rms_norm",
+constexpr auto rms_norm_def = Composite<RmsNormAttrs>{
     .doc =
         "`x / sqrt(mean(x * x) + eps) * weight` over the last axis, whose size `weight` has. "
         "float16 and "
@@ -169,9 +168,9 @@ constinit const OpDef rms_norm = Composite<RmsNormAttrs>{
     .precision = Precision::full,
     .samples = {{"f32[2,3], f32[3]"}, {"f32[2,3,4]", "eps=0.001"}},
 };
+TN_OP(rms_norm);
 
-constinit const OpDef batch_norm = Composite<BatchNormAttrs>{
-    .name = "batch_norm",
+constexpr auto batch_norm_def = Composite<BatchNormAttrs>{
     .doc =
         "`(x - mean) / sqrt(var + eps) * weight + bias` with one value of each per index of "
         "`axis`, the "
@@ -184,9 +183,9 @@ constinit const OpDef batch_norm = Composite<BatchNormAttrs>{
     .samples = {{"f32[2,3], f32[3], f32[3], f32[3], f32[3]", "", 0.5, 2},
                 {"f32[2,3,4], f32[3], f32[3]", "eps=0.001, axis=1", 0.5, 2}},
 };
+TN_OP(batch_norm);
 
-constinit const OpDef group_norm = Composite<GroupNormAttrs>{
-    .name = "group_norm",
+constexpr auto group_norm_def = Composite<GroupNormAttrs>{
     .doc =
         "Normalises each index of axis 0 and each of `num_groups` runs of channels over everything "
         "else: "
@@ -201,5 +200,6 @@ constinit const OpDef group_norm = Composite<GroupNormAttrs>{
     .samples = {{"f32[2,3,4], f32[4], f32[4]", "num_groups=2"},
                 {"f32[2,6,3]", "num_groups=3, eps=0.001, axis=1"}},
 };
+TN_OP(group_norm);
 
 }  // namespace tn::ops

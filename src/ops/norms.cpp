@@ -237,8 +237,7 @@ Tensors cross_body(const CrossAttrs& a, const Tensors& in) {
 
 }  // namespace
 
-constinit const OpDef vector_norm = Composite<VectorNormAttrs>{
-    .name = "vector_norm",
+constexpr auto vector_norm_def = Composite<VectorNormAttrs>{
     .doc =
         "The norm of the vectors along `axis` (all elements by default): sum(|x|^ord)^(1/ord), "
         "the largest magnitude for inf, the smallest for -inf, the number of elements that are "
@@ -252,9 +251,9 @@ constinit const OpDef vector_norm = Composite<VectorNormAttrs>{
                 {"f32[2,3,2]", "axis=[0,2]"},
                 {"f32[4]", "ord=0"}},
 };
+TN_OP(vector_norm);
 
-constinit const OpDef matrix_norm = Composite<MatrixNormAttrs>{
-    .name = "matrix_norm",
+constexpr auto matrix_norm_def = Composite<MatrixNormAttrs>{
     .doc =
         "The norm of matrices: the root of the sum of squares (`fro`), the sum (`nuc`), the "
         "largest (`2`) or the smallest (`-2`) of the singular values, the largest or smallest sum "
@@ -264,9 +263,9 @@ constinit const OpDef matrix_norm = Composite<MatrixNormAttrs>{
     .body = rule<matrix_norm_body>,
     .samples = {{"f32[3,2]"}, {"f32[2,3,3]", "ord=nuc"}, {"f32[3,4]", "keepdims=true, ord=2"}},
 };
+TN_OP(matrix_norm);
 
-constinit const OpDef cdist = Composite<DistanceAttrs>{
-    .name = "cdist",
+constexpr auto cdist_def = Composite<DistanceAttrs>{
     .doc =
         "The distances between the rows of `x1`, [..., m, k], and of `x2`, [..., n, k], as [..., "
         "m, n]: the `p`-norm of their differences, as of `vector_norm`. Leading axes broadcast. "
@@ -278,9 +277,9 @@ constinit const OpDef cdist = Composite<DistanceAttrs>{
                 {"f32[2,3,4], f32[5,4]", "p=1.0"},
                 {"f32[3,2], f32[2,2]", "p=3.0"}},
 };
+TN_OP(cdist);
 
-constinit const OpDef pinv = Composite<ToleranceAttrs>{
-    .name = "pinv",
+constexpr auto pinv_def = Composite<ToleranceAttrs>{
     .doc =
         "The pseudoinverse, by singular values: those not above `rtol` times the largest count as "
         "0. `rtol` defaults to the larger side times the distance of 1 from the next number.",
@@ -292,18 +291,18 @@ constinit const OpDef pinv = Composite<ToleranceAttrs>{
     .jvp = rule<jvp_pinv>,
     .samples = {{"f32[3,3]"}, {"f32[2,4,3]"}, {"f32[2,4]", "rtol=0.001"}},
 };
+TN_OP(pinv);
 
-constinit const OpDef matrix_rank = Composite<ToleranceAttrs>{
-    .name = "matrix_rank",
+constexpr auto matrix_rank_def = Composite<ToleranceAttrs>{
     .doc = "The number of singular values above `rtol` times the largest. See `pinv`.",
     .module = "linalg",
     .args = {"x"},
     .body = rule<matrix_rank_body>,
     .samples = {{"f32[3,3]"}, {"f32[2,4,3]", "rtol=0.3"}},
 };
+TN_OP(matrix_rank);
 
-constinit const OpDef lstsq = Composite<LstsqAttrs>{
-    .name = "lstsq",
+constexpr auto lstsq_def = Composite<LstsqAttrs>{
     .doc =
         "The least squares solution X of `x1` @ X = `x2`, the shortest of several: X, the sum of "
         "squares that each column leaves (none unless there are more equations than unknowns, nor "
@@ -316,9 +315,9 @@ constinit const OpDef lstsq = Composite<LstsqAttrs>{
     .body = rule<lstsq_body>,
     .samples = {{"f32[4,3], f32[4,2]"}, {"f32[5,2], f32[5]"}, {"f32[2,4], f32[2]", "rcond=0.001"}},
 };
+TN_OP(lstsq);
 
-constinit const OpDef condition_number = Composite<MatrixCondAttrs>{
-    .name = "condition_number",
+constexpr auto condition_number_def = Composite<MatrixCondAttrs>{
     .doc =
         "How much a matrix may enlarge relative errors: the quotient of its largest and smallest "
         "singular values, or the product of the norms, as `matrix_norm` has them, of a square "
@@ -328,14 +327,15 @@ constinit const OpDef condition_number = Composite<MatrixCondAttrs>{
     .body = rule<condition_body>,
     .samples = {{"f32[3,3]"}, {"f32[2,4,3]", "ord=-2"}, {"f32[2,2]", "ord=fro"}},
 };
+TN_OP(condition_number);
 
-constinit const OpDef cross = Composite<CrossAttrs>{
-    .name = "cross",
+constexpr auto cross_def = Composite<CrossAttrs>{
     .doc = "The cross product of the vectors of three numbers along `axis`; the rest broadcasts.",
     .module = "linalg",
     .args = {"x1", "x2"},
     .body = rule<cross_body>,
     .samples = {{"f32[3], f32[3]"}, {"f32[2,3], f32[3]"}, {"f32[3,2], f32[3,1]", "axis=0"}},
 };
+TN_OP(cross);
 
 }  // namespace tn::ops

@@ -149,8 +149,7 @@ Tensors batch_pad(const PadWithAttrs& a, const BatchCall& call) {
 
 }  // namespace
 
-constinit const OpDef pad_with = Op<PadWithAttrs>{
-    .name = "pad_with",
+constexpr auto pad_with_def = Op<PadWithAttrs>{
     .doc = "As `pad`, with the value of the new elements as a 0-d tensor.",
     .args = {"x", "value"},
     .prepare = rule<prepare_pad>,
@@ -161,9 +160,9 @@ constinit const OpDef pad_with = Op<PadWithAttrs>{
     .batch_rule = rule<batch_pad>,
     .samples = {{"f32[3], f32[]", "pad_width=[1,2]"}, {"f32[2,3], f32[]", "pad_width=[0,1,2,0]"}},
 };
+TN_OP(pad_with);
 
-constinit const OpDef pad = Composite<PadAttrs>{
-    .name = "pad",
+constexpr auto pad_def = Composite<PadAttrs>{
     .doc =
         "Adds elements before and after each axis: `pad_width` is one number for all sides, "
         "(before, "
@@ -184,5 +183,6 @@ constinit const OpDef pad = Composite<PadAttrs>{
                 {"f32[4,3]", "pad_width=[2,1], mode=reflect"},
                 {"f32[4,3]", "pad_width=[5,1], mode=wrap"}},
 };
+TN_OP(pad);
 
 }  // namespace tn::ops

@@ -97,8 +97,7 @@ Tensors avg_pool_body(const AvgPoolAttrs& a, const Tensors& in) {
 
 }  // namespace
 
-constinit const OpDef max_pool = Composite<MaxPoolAttrs>{
-    .name = "max_pool",
+constexpr auto max_pool_def = Composite<MaxPoolAttrs>{
     .doc =
         "Largest element of each window over the 1 to 3 spatial axes of `x`, [batch, channels, "
         "spatial axes ...]; NaN if any is NaN. `kernel_size`, `stride` (default: the kernel), "
@@ -119,9 +118,9 @@ constinit const OpDef max_pool = Composite<MaxPoolAttrs>{
                  "kernel_size=[2,3], stride=[1], dilation=[2,1], channels_last=true"},
                 {"f32[1,2,4,4,3]", "kernel_size=[2,2,1]"}},
 };
+TN_OP(max_pool);
 
-constinit const OpDef avg_pool = Composite<AvgPoolAttrs>{
-    .name = "avg_pool",
+constexpr auto avg_pool_def = Composite<AvgPoolAttrs>{
     .doc =
         "Mean of each window over the 1 to 3 spatial axes of `x`, [batch, channels, spatial axes "
         "...]. `padding` counts as zeros, unless `count_include_pad` is false: then it is left "
@@ -140,5 +139,6 @@ constinit const OpDef avg_pool = Composite<AvgPoolAttrs>{
                  "kernel_size=[3,2], stride=[2], padding=[1,1,0,1], count_include_pad=false"},
                 {"f32[1,4,4,3,2]", "kernel_size=[2,2,1], channels_last=true"}},
 };
+TN_OP(avg_pool);
 
 }  // namespace tn::ops

@@ -80,8 +80,7 @@ struct SplitAttrs {
 
 }  // namespace
 
-constinit const OpDef random_bits = Op<BitsAttrs>{
-    .name = "random_bits",
+constexpr auto random_bits_def = Op<BitsAttrs>{
     .doc =
         "Random bits of an unsigned type from a key of two words (uint32): Threefry-2x32 of the "
         "key and of the row-major position in `shape`, the two words joined for uint64, their "
@@ -102,9 +101,9 @@ constinit const OpDef random_bits = Op<BitsAttrs>{
                 {"u32[2]", "shape=[], dtype=u16", 0, 100},
                 {"u32[2]", "shape=[0,2]", 0, 100}},
 };
+TN_OP(random_bits);
 
-constinit const OpDef random_split = Op<SplitAttrs>{
-    .name = "random_split",
+constexpr auto random_split_def = Op<SplitAttrs>{
     .doc =
         "`num` new keys (a number or a shape) from one: [num, 2]. Their numbers have nothing to do "
         "with each other or with those of `key`, which should not be used again. "
@@ -129,9 +128,9 @@ constinit const OpDef random_split = Op<SplitAttrs>{
     },
     .samples = {{"u32[2]", "num=[2]", 0, 100}, {"u32[3,2]", "num=[2,2]", 0, 100}},
 };
+TN_OP(random_split);
 
-constinit const OpDef random_fold_in = Op<>{
-    .name = "random_fold_in",
+constexpr auto random_fold_in_def = Op<>{
     .doc =
         "A new key for each of the integers `data`, which are taken modulo 2**32: a stream of keys "
         "by number. `data` and the leading axes of `key` broadcast.",
@@ -156,9 +155,9 @@ constinit const OpDef random_fold_in = Op<>{
     .batch = Batch::aligned,
     .samples = {{"u32[2], i32[]", "", 0, 100}, {"u32[3,2], i64[4,1]", "", 0, 100}},
 };
+TN_OP(random_fold_in);
 
-constinit const OpDef random_key = Composite<>{
-    .name = "random_key",
+constexpr auto random_key_def = Composite<>{
     .doc =
         "The key of an integer: its upper and lower 32 bits as uint32[2]. "
         "Of a tensor of integers, a tensor of keys.",
@@ -171,5 +170,6 @@ constinit const OpDef random_key = Composite<>{
     },
     .samples = {{"i64[]", "", 0, 100}, {"i32[3]", "", 0, 100}},
 };
+TN_OP(random_key);
 
 }  // namespace tn::ops

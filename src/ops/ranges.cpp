@@ -133,17 +133,16 @@ Tensors unravel_body(const UnravelAttrs& a, const Tensors& in) {
 
 }  // namespace
 
-constinit const OpDef logspace = Composite<LogspaceAttrs>{
-    .name = "logspace",
+constexpr auto logspace_def = Composite<LogspaceAttrs>{
     .doc = "`base` to the powers `linspace(start, stop, num, endpoint=endpoint)`.",
     .args = {},
     .body = rule<logspace_body>,
     .samples = {{"", "start=0.0, stop=2.0, num=5"},
                 {"", "start=1, stop=8, num=7, endpoint=false, base=2.0, dtype=f64"}},
 };
+TN_OP(logspace);
 
-constinit const OpDef geomspace = Composite<GeomspaceAttrs>{
-    .name = "geomspace",
+constexpr auto geomspace_def = Composite<GeomspaceAttrs>{
     .doc =
         "`num` numbers from `start` to `stop`, each the same multiple of the one before. `stop` is "
         "the last one if `endpoint`. The ends have one sign.",
@@ -152,9 +151,9 @@ constinit const OpDef geomspace = Composite<GeomspaceAttrs>{
     .samples = {{"", "start=1.0, stop=1000.0, num=4"},
                 {"", "start=-2, stop=-32, num=4, endpoint=false"}},
 };
+TN_OP(geomspace);
 
-constinit const OpDef tril_indices = Composite<TriangleAttrs>{
-    .name = "tril_indices",
+constexpr auto tril_indices_def = Composite<TriangleAttrs>{
     .doc =
         "The rows and columns of the elements on and below diagonal `k` of a matrix with `n` rows "
         "and `m` columns (`n` by default), as int64: `x[tril_indices(n)]` are those elements.",
@@ -164,9 +163,9 @@ constinit const OpDef tril_indices = Composite<TriangleAttrs>{
                const Tensors&) { return triangle_indices("tril_indices", a, false); },
     .samples = {{"", "n=3"}, {"", "n=4, k=-1, m=2"}, {"", "n=2, k=1, m=5"}, {"", "n=2, k=-7"}},
 };
+TN_OP(tril_indices);
 
-constinit const OpDef triu_indices = Composite<TriangleAttrs>{
-    .name = "triu_indices",
+constexpr auto triu_indices_def = Composite<TriangleAttrs>{
     .doc =
         "The rows and columns of the elements on and above diagonal `k` of a matrix with `n` rows "
         "and `m` columns (`n` by default), as int64: `x[triu_indices(n)]` are those elements.",
@@ -176,9 +175,9 @@ constinit const OpDef triu_indices = Composite<TriangleAttrs>{
                const Tensors&) { return triangle_indices("triu_indices", a, true); },
     .samples = {{"", "n=3"}, {"", "n=4, k=-1, m=2"}, {"", "n=2, k=1, m=5"}, {"", "n=2, k=7"}},
 };
+TN_OP(triu_indices);
 
-constinit const OpDef unravel_index = Composite<UnravelAttrs>{
-    .name = "unravel_index",
+constexpr auto unravel_index_def = Composite<UnravelAttrs>{
     .doc =
         "The coordinates, one tensor of int64 for each axis, of the elements of a tensor of "
         "`shape` with the row-major numbers `indices`. Numbers out of bounds are errors; in "
@@ -188,5 +187,6 @@ constinit const OpDef unravel_index = Composite<UnravelAttrs>{
     .body = rule<unravel_body>,
     .samples = {{"i64[4]", "shape=[2,3]", 0, 5}, {"i32[2,3]", "shape=[2,3,4]", 0, 23}},
 };
+TN_OP(unravel_index);
 
 }  // namespace tn::ops

@@ -121,8 +121,7 @@ Tensors find_extreme(std::string_view op, const ArgAttrs& a, const Tensor& x, Ex
 
 }  // namespace
 
-constinit const OpDef sum = Reduction<SumAttrs>{
-    .name = "sum",
+constexpr auto sum_def = Reduction<SumAttrs>{
     .doc =
         "Sum over `axis`, over all axes when it is left out. The sum of no elements is 0. Bool and "
         "integers are summed as int64, unsigned ones as uint64, unless `dtype` says otherwise; "
@@ -138,9 +137,9 @@ constinit const OpDef sum = Reduction<SumAttrs>{
                 {"f32[5]", "axis=[0], dtype=c128"},
                 {"f32[]"}},
 };
+TN_OP(sum);
 
-constinit const OpDef prod = Reduction<SumAttrs>{
-    .name = "prod",
+constexpr auto prod_def = Reduction<SumAttrs>{
     .doc =
         "Product over `axis`, over all axes when it is left out. The product of no elements is 1. "
         "Element types are those of `sum`. Integer products wrap.",
@@ -152,9 +151,9 @@ constinit const OpDef prod = Reduction<SumAttrs>{
                 {"f32[2,3,4]", "axis=[0,-1], keepdims=true"},
                 {"f32[5]", "axis=[0], dtype=c128"}},
 };
+TN_OP(prod);
 
-constinit const OpDef max = Reduction<>{
-    .name = "max",
+constexpr auto max_def = Reduction<>{
     .doc =
         "Largest element over `axis`, over all axes when it is left out. NaN if any element is "
         "NaN. "
@@ -165,9 +164,9 @@ constinit const OpDef max = Reduction<>{
     .jvp = rule<jvp_extreme>,
     .samples = {{"f32[2,3]"}, {"f32[2,3,4]", "axis=[0,-1], keepdims=true"}, {"f32[]"}},
 };
+TN_OP(max);
 
-constinit const OpDef min = Reduction<>{
-    .name = "min",
+constexpr auto min_def = Reduction<>{
     .doc =
         "Smallest element over `axis`, over all axes when it is left out. NaN if any element is "
         "NaN. An axis without elements is an error.",
@@ -177,9 +176,9 @@ constinit const OpDef min = Reduction<>{
     .jvp = rule<jvp_extreme>,
     .samples = {{"f32[2,3]"}, {"f32[2,3,4]", "axis=[0,-1], keepdims=true"}, {"f32[]"}},
 };
+TN_OP(min);
 
-constinit const OpDef amax = Composite<ReduceAttrs>{
-    .name = "amax",
+constexpr auto amax_def = Composite<ReduceAttrs>{
     .doc = "`max`, by NumPy's other name. With PyTorch's `dim=` it gives no indices, as there.",
     .args = {"x"},
     .body = [](const ReduceAttrs& a, const Tensors& in) -> Tensors {
@@ -187,9 +186,9 @@ constinit const OpDef amax = Composite<ReduceAttrs>{
     },
     .samples = {{"f32[2,3]"}, {"f32[2,3,4]", "axis=[0,-1], keepdims=true"}},
 };
+TN_OP(amax);
 
-constinit const OpDef amin = Composite<ReduceAttrs>{
-    .name = "amin",
+constexpr auto amin_def = Composite<ReduceAttrs>{
     .doc = "`min`, by NumPy's other name. With PyTorch's `dim=` it gives no indices, as there.",
     .args = {"x"},
     .body = [](const ReduceAttrs& a, const Tensors& in) -> Tensors {
@@ -197,9 +196,9 @@ constinit const OpDef amin = Composite<ReduceAttrs>{
     },
     .samples = {{"f32[2,3]"}, {"f32[2,3,4]", "axis=[0,-1], keepdims=true"}},
 };
+TN_OP(amin);
 
-constinit const OpDef all = Reduction<>{
-    .name = "all",
+constexpr auto all_def = Reduction<>{
     .doc =
         "Whether every element over `axis` is true, that is, not 0. NaN is true; of no elements it "
         "holds.",
@@ -209,9 +208,9 @@ constinit const OpDef all = Reduction<>{
     .gradient = Gradient::zero,
     .samples = {{"f32[2,3]", "", 0, 2}, {"f32[2,3,4]", "axis=[-1], keepdims=true", 0, 2}},
 };
+TN_OP(all);
 
-constinit const OpDef any = Reduction<>{
-    .name = "any",
+constexpr auto any_def = Reduction<>{
     .doc =
         "Whether some element over `axis` is true, that is, not 0. NaN is true; of no elements it "
         "does not hold.",
@@ -221,9 +220,9 @@ constinit const OpDef any = Reduction<>{
     .gradient = Gradient::zero,
     .samples = {{"f32[2,3]", "", 0, 2}, {"f32[2,3,4]", "axis=[-1], keepdims=true", 0, 2}},
 };
+TN_OP(any);
 
-constinit const OpDef argreduce = Op<ArgreduceAttrs>{
-    .name = "argreduce",
+constexpr auto argreduce_def = Op<ArgreduceAttrs>{
     .doc =
         "Index of the first largest or smallest element along `axis`, as int64. The first NaN, if "
         "there is one, counts as the extreme.",
@@ -235,9 +234,9 @@ constinit const OpDef argreduce = Op<ArgreduceAttrs>{
     .batch = Batch::aligned,
     .samples = {{"f32[2,3]", "axis=1"}, {"f32[4,2,3]", "axis=0, mode=min"}},
 };
+TN_OP(argreduce);
 
-constinit const OpDef argmax = Composite<ArgAttrs>{
-    .name = "argmax",
+constexpr auto argmax_def = Composite<ArgAttrs>{
     .doc =
         "Index of the largest element along `axis`, in row-major order of all elements when it is "
         "left out; the first of equal ones, the first NaN if there is one. The result is int64.",
@@ -248,9 +247,9 @@ constinit const OpDef argmax = Composite<ArgAttrs>{
                 {"f32[4,2,3]", "axis=-2, keepdims=true"},
                 {"f32[2,3]", "keepdims=true"}},
 };
+TN_OP(argmax);
 
-constinit const OpDef argmin = Composite<ArgAttrs>{
-    .name = "argmin",
+constexpr auto argmin_def = Composite<ArgAttrs>{
     .doc =
         "Index of the smallest element along `axis`, in row-major order of all elements when it is "
         "left out; the first of equal ones, the first NaN if there is one. The result is int64.",
@@ -261,9 +260,9 @@ constinit const OpDef argmin = Composite<ArgAttrs>{
                 {"f32[4,2,3]", "axis=-2, keepdims=true"},
                 {"f32[2,3]", "keepdims=true"}},
 };
+TN_OP(argmin);
 
-constinit const OpDef count_nonzero = Composite<ReduceAttrs>{
-    .name = "count_nonzero",
+constexpr auto count_nonzero_def = Composite<ReduceAttrs>{
     .doc = "Number of elements over `axis` that are not 0, as int64. NaN counts.",
     .args = {"x"},
     .body = [](const ReduceAttrs& a, const Tensors& in) -> Tensors {
@@ -273,5 +272,6 @@ constinit const OpDef count_nonzero = Composite<ReduceAttrs>{
     },
     .samples = {{"f32[2,3]", "", 0, 2}, {"f32[2,3,4]", "axis=[1], keepdims=true", 0, 2}},
 };
+TN_OP(count_nonzero);
 
 }  // namespace tn::ops

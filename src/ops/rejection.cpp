@@ -35,8 +35,7 @@ struct PoissonAttrs {
 
 }  // namespace
 
-constinit const OpDef random_gamma = Op<GammaAttrs>{
-    .name = "random_gamma",
+constexpr auto random_gamma_def = Op<GammaAttrs>{
     .doc =
         "Numbers of the gamma distribution with parameter `a` and scale 1, float32 or float64. `a` "
         "broadcasts to `shape`, by default its own. There is no derivative in `a`.",
@@ -53,9 +52,9 @@ constinit const OpDef random_gamma = Op<GammaAttrs>{
     .batch = Batch::aligned,
     .samples = {{"u32[2], f32[3]", "", 0, 9}, {"u32[2], f32[3]", "shape=[2,3], dtype=f64", 0, 9}},
 };
+TN_OP(random_gamma);
 
-constinit const OpDef random_poisson = Op<PoissonAttrs>{
-    .name = "random_poisson",
+constexpr auto random_poisson_def = Op<PoissonAttrs>{
     .doc =
         "Counts of the Poisson distribution with rate `lam`, int32 or int64. `lam` broadcasts to "
         "`shape`, by default its own; it is used as float32. -1 where it is negative or NaN.",
@@ -74,5 +73,6 @@ constinit const OpDef random_poisson = Op<PoissonAttrs>{
     .batch = Batch::aligned,
     .samples = {{"u32[2], f32[3]", "", 0, 30}, {"u32[2], f32[3]", "shape=[2,3], dtype=i64", 0, 30}},
 };
+TN_OP(random_poisson);
 
 }  // namespace tn::ops

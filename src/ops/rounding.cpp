@@ -7,32 +7,32 @@
 
 namespace tn::ops {
 
-constinit const OpDef floor = Elementwise<>{
-    .name = "floor",
+constexpr auto floor_def = Elementwise<>{
     .doc = "The largest whole number not above `x`. Integers stay as they are.",
     .types = reals,
     .scalar = [](S x) { return is_float(x.type()) ? sc::floor(x) : x; },
     .gradient = Gradient::zero,
     .samples = {{"f32[2,3]", "", -9, 9}, {"f32[]"}},
 };
+TN_OP(floor);
 
-constinit const OpDef ceil = Elementwise<>{
-    .name = "ceil",
+constexpr auto ceil_def = Elementwise<>{
     .doc = "The smallest whole number not below `x`. Integers stay as they are.",
     .types = reals,
     .scalar = [](S x) { return is_float(x.type()) ? sc::ceil(x) : x; },
     .gradient = Gradient::zero,
     .samples = {{"f32[2,3]", "", -9, 9}, {"f32[]"}},
 };
+TN_OP(ceil);
 
-constinit const OpDef trunc = Elementwise<>{
-    .name = "trunc",
+constexpr auto trunc_def = Elementwise<>{
     .doc = "`x` without its fraction. Integers stay as they are.",
     .types = reals,
     .scalar = [](S x) { return is_float(x.type()) ? sc::trunc(x) : x; },
     .gradient = Gradient::zero,
     .samples = {{"f32[2,3]", "", -9, 9}, {"f32[]"}},
 };
+TN_OP(trunc);
 
 struct RoundAttrs {
   int64_t decimals = 0;
@@ -46,8 +46,7 @@ static S round_to(const RoundAttrs& a, S x) {
   return a.decimals > 0 ? sc::round(x * power) / power : sc::round(x / power) * power;
 }
 
-constinit const OpDef round = Elementwise<RoundAttrs>{
-    .name = "round",
+constexpr auto round_def = Elementwise<RoundAttrs>{
     .doc =
         "The nearest whole number, or the nearest number with `decimals` decimals; halves go to "
         "the "
@@ -68,5 +67,6 @@ constinit const OpDef round = Elementwise<RoundAttrs>{
     .gradient = Gradient::zero,
     .samples = {{"f32[2,3]", "", -9, 9}, {"f32[4]", "decimals=1"}, {"f32[]"}},
 };
+TN_OP(round);
 
 }  // namespace tn::ops

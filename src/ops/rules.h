@@ -1,5 +1,5 @@
 #pragma once
-// The rules an op is made of: lambdas without captures, erased to the function pointers of OpDef.
+// The rules of an op: lambdas without captures, erased to function pointers of OpDef and OpRules.
 #include "ir/emit.h"
 #include "ir/opdef.h"
 #include "loop/lowering.h"
@@ -28,14 +28,6 @@ const A& attrs_of(const void* a) {
   return std::is_empty_v<A> ? kNone : *static_cast<const A*>(a);
 }
 
-/// The runtime library (cmake/rt.cmake) runs what was compiled elsewhere: it has the rules that
-/// steps and types ask for, and null in the place of those that make graphs and loops.
-#ifdef TENON_RUNTIME
-inline constexpr bool kRuntime = true;
-#else
-inline constexpr bool kRuntime = false;
-#endif
-
 /// A rule: a lambda without captures that takes the attributes first, erased to a function pointer.
 template <class A, class R, class... P>
 struct Rule {
@@ -47,8 +39,7 @@ struct Rule {
     static_assert(std::is_empty_v<L>, "a rule is a lambda without captures, or rule<function>");
     static_assert(std::is_invocable_r_v<R, L, const A&, P...>, "a rule takes (const Attrs&, …)");
     given = true;
-    if constexpr (!kRuntime || std::is_same_v<R, View> || std::is_same_v<R, TypeList>)
-      f = [](const void* a, P... p) -> R { return L{}(attrs_of<A>(a), static_cast<P>(p)...); };
+    f = [](const void* a, P... p) -> R { return L{}(attrs_of<A>(a), static_cast<P>(p)...); };
   }
 };
 
@@ -60,7 +51,7 @@ struct PrepareRule {
   template <class L>
   constexpr PrepareRule(L) {
     static_assert(std::is_invocable_v<L, A&, Tensors&>, "prepare takes (Attrs&, Tensors&)");
-    if constexpr (!kRuntime) f = [](void* a, Tensors& in) { L{}(*static_cast<A*>(a), in); };
+    f = [](void* a, Tensors& in) { L{}(*static_cast<A*>(a), in); };
   }
 };
 
@@ -86,7 +77,6 @@ struct ScalarRule {
     else
       static_assert(sizeof(L) == 0,
                     "a scalar rule takes one to three scalars, after the attributes if any");
-    if constexpr (kRuntime) f = nullptr;
   }
 };
 
@@ -94,7 +84,7 @@ struct ScalarRule {
 /// (t), (t, operands…) or (t, operands…, result), with or without the attributes in front.
 template <class A>
 struct PartialRule {
-  OpDef::Partial f = nullptr;
+  OpRules::Partial f = nullptr;
   constexpr PartialRule() = default;
   constexpr PartialRule(std::nullptr_t) {}  // zero
   template <class L>
@@ -124,8 +114,8 @@ struct PartialRule {
 };
 
 template <class A>
-constexpr List<OpDef::Partial, 4> partials_of(const List<PartialRule<A>, 4>& rules) {
-  List<OpDef::Partial, 4> out;
+constexpr List<OpRules::Partial, 4> partials_of(const List<PartialRule<A>, 4>& rules) {
+  List<OpRules::Partial, 4> out;
   out.count = rules.count;
   for (int i = 0; i < rules.count; ++i) out.items[i] = rules.items[i].f;
   return out;
@@ -141,10 +131,9 @@ struct MovementAdjoint {
   constexpr MovementAdjoint() = default;
   template <class L>
   constexpr MovementAdjoint(L) {
-    if constexpr (!kRuntime)
-      f = [](const void* a, const Tensor& ct, const Tensors& in, int) -> Tensor {
-        return L{}(attrs_of<A>(a), ct, in[0]);
-      };
+    f = [](const void* a, const Tensor& ct, const Tensors& in, int) -> Tensor {
+      return L{}(attrs_of<A>(a), ct, in[0]);
+    };
   }
 };
 /// Tangents of results from tangents of operands, or cotangents the other way.

@@ -179,8 +179,7 @@ Tensors batch_scan(const ScanAttrs& a, const BatchCall& call) {
 
 }  // namespace
 
-constinit const OpDef scan = Op<ScanAttrs>{
-    .name = "scan",
+constexpr auto scan_def = Op<ScanAttrs>{
     .doc = "What a graph makes of a carry and of slices, one after the other.",
     .args = {"*operands"},
     .results = {"*"},
@@ -191,5 +190,6 @@ constinit const OpDef scan = Op<ScanAttrs>{
     .vjp = rule<vjp_scan>,
     .batch_rule = rule<batch_scan>,
 };
+TN_OP(scan);
 
 }  // namespace tn::ops

@@ -289,8 +289,7 @@ Tensors batch_dynamic_update(const NoAttrs&, const BatchCall& call) {
 
 }  // namespace
 
-constinit const OpDef scatter = Op<ScatterAttrs>{
-    .name = "scatter",
+constexpr auto scatter_def = Op<ScatterAttrs>{
     .doc =
         "`x` with the elements at `indices` replaced by `updates`, or combined with them: `mode` "
         "is "
@@ -312,9 +311,9 @@ constinit const OpDef scatter = Op<ScatterAttrs>{
                  "axes=[2], mode=mul, batch_dims=1, outside=drop", -1, 4},
                 {"f32[2,5], f32[2,6], i64[2,6]", "axes=[1], batch_dims=1, outside=clamp", -2, 6}},
 };
+TN_OP(scatter);
 
-constinit const OpDef scatter_add = Composite<ScatterAddAttrs>{
-    .name = "scatter_add",
+constexpr auto scatter_add_def = Composite<ScatterAddAttrs>{
     .doc =
         "`x` with `updates` added at `indices`, as `scatter` does it. Negative indices count from "
         "the end; one out of bounds is an error, which compiled code checks under "
@@ -323,9 +322,9 @@ constinit const OpDef scatter_add = Composite<ScatterAddAttrs>{
     .body = rule<add_at>,
     .samples = {{"f32[5,4], f32[3,4], i64[3]", "axes=[0]", -3, 3}},
 };
+TN_OP(scatter_add);
 
-constinit const OpDef put_along_axis = Composite<PutAttrs>{
-    .name = "put_along_axis",
+constexpr auto put_along_axis_def = Composite<PutAttrs>{
     .doc =
         "`x` with the elements that `take_along_axis` reads replaced by `values`, or combined with "
         "them by `mode`. Negative indices count from the end; one out of bounds is an error, "
@@ -335,9 +334,9 @@ constinit const OpDef put_along_axis = Composite<PutAttrs>{
     .samples = {{"f32[3,4], i64[3,2], f32[3,2]", "", 0, 3},
                 {"f32[3,4], i64[2,4], f32[]", "axis=0, mode=add", -3, 2}},
 };
+TN_OP(put_along_axis);
 
-constinit const OpDef segment_sum = Composite<SegmentAttrs>{
-    .name = "segment_sum",
+constexpr auto segment_sum_def = Composite<SegmentAttrs>{
     .doc =
         "Row s is the sum of the rows of `x` whose segment in `segment_ids` is s; 0 when there is "
         "none. A segment out of bounds (also a negative one) is an error, which compiled code "
@@ -347,9 +346,9 @@ constinit const OpDef segment_sum = Composite<SegmentAttrs>{
     .samples = {{"f32[5], i64[5]", "num_segments=4", 0, 3},
                 {"f32[5,2], i64[5]", "num_segments=4", 0, 3}},
 };
+TN_OP(segment_sum);
 
-constinit const OpDef slice_update = Op<SliceAttrs>{
-    .name = "slice_update",
+constexpr auto slice_update_def = Op<SliceAttrs>{
     .doc =
         "`x` with the elements that `slice` takes replaced by `update`, which broadcasts to them.",
     .args = {"x", "update"},
@@ -362,9 +361,9 @@ constinit const OpDef slice_update = Op<SliceAttrs>{
                 {"f32[5,6], f32[3]", "start=[0,1], stop=[5,6], step=[1,2]"},
                 {"f32[5,6], f32[5,3]", "start=[-1], stop=[-7], step=[-2], axis=[-1]"}},
 };
+TN_OP(slice_update);
 
-constinit const OpDef dynamic_update_slice = Op<>{
-    .name = "dynamic_update_slice",
+constexpr auto dynamic_update_slice_def = Op<>{
     .doc =
         "`x` with the block that begins at `starts` replaced by `update`. A start is clamped so "
         "that "
@@ -378,5 +377,6 @@ constinit const OpDef dynamic_update_slice = Op<>{
     .samples = {{"f32[5], f32[3], i64[]", "", 0, 4},
                 {"f32[5,4], f32[2,4], i64[], i64[]", "", -1, 4}},
 };
+TN_OP(dynamic_update_slice);
 
 }  // namespace tn::ops

@@ -126,8 +126,7 @@ Tensors argwhere_body(const NoAttrs&, const Tensors& in) {
 
 }  // namespace
 
-constinit const OpDef searchsorted = Op<SearchAttrs>{
-    .name = "searchsorted",
+constexpr auto searchsorted_def = Op<SearchAttrs>{
     .doc =
         "Where each element of `x2` belongs in the ascending `x1`, as int64: before equal "
         "elements, or "
@@ -145,9 +144,9 @@ constinit const OpDef searchsorted = Op<SearchAttrs>{
                 {"f32[1], f32[]"},
                 {"f32[2,1], f32[2,3]", "batch_dims=1"}},
 };
+TN_OP(searchsorted);
 
-constinit const OpDef nonzero = Composite<>{
-    .name = "nonzero",
+constexpr auto nonzero_def = Composite<>{
     .doc =
         "The positions of the elements that are not 0, in row-major order: one int64 tensor per "
         "axis. "
@@ -157,9 +156,9 @@ constinit const OpDef nonzero = Composite<>{
     .body = rule<nonzero_body>,
     .samples = {{"f32[7]", "", 0, 2}, {"f32[2,3,4]", "", 0, 2}},
 };
+TN_OP(nonzero);
 
-constinit const OpDef argwhere = Composite<>{
-    .name = "argwhere",
+constexpr auto argwhere_def = Composite<>{
     .doc =
         "The positions of the elements that are not 0, in row-major order: one row per element, "
         "one "
@@ -168,5 +167,6 @@ constinit const OpDef argwhere = Composite<>{
     .body = rule<argwhere_body>,
     .samples = {{"f32[7]", "", 0, 2}, {"f32[2,3]", "", 0, 2}},
 };
+TN_OP(argwhere);
 
 }  // namespace tn::ops

@@ -31,8 +31,7 @@ Tensors combine(std::string_view op, const SegmentReductionAttrs& a, const Tenso
 
 }  // namespace
 
-constinit const OpDef segment_max = Composite<SegmentReductionAttrs>{
-    .name = "segment_max",
+constexpr auto segment_max_def = Composite<SegmentReductionAttrs>{
     .doc =
         "Row s is the maximum of the rows of `x` whose segment in `segment_ids` is s; the least "
         "value of the type, -inf for floats, when there is none. A segment out of bounds (also a "
@@ -45,9 +44,9 @@ constinit const OpDef segment_max = Composite<SegmentReductionAttrs>{
     .samples = {{"f32[5], i64[5]", "num_segments=1", 0, 0.9},
                 {"f32[8,2], i64[8]", "num_segments=2", 0, 1.9}},
 };
+TN_OP(segment_max);
 
-constinit const OpDef segment_min = Composite<SegmentReductionAttrs>{
-    .name = "segment_min",
+constexpr auto segment_min_def = Composite<SegmentReductionAttrs>{
     .doc =
         "Row s is the minimum of the rows of `x` whose segment in `segment_ids` is s; the largest "
         "value of the type, inf for floats, when there is none. A segment out of bounds (also a "
@@ -60,9 +59,9 @@ constinit const OpDef segment_min = Composite<SegmentReductionAttrs>{
     .samples = {{"f32[5], i64[5]", "num_segments=1", 0, 0.9},
                 {"f32[8,2], i64[8]", "num_segments=2", 0, 1.9}},
 };
+TN_OP(segment_min);
 
-constinit const OpDef segment_prod = Composite<SegmentReductionAttrs>{
-    .name = "segment_prod",
+constexpr auto segment_prod_def = Composite<SegmentReductionAttrs>{
     .doc =
         "Row s is the product of the rows of `x` whose segment in `segment_ids` is s; 1 when "
         "there is none. A segment out of bounds (also a negative one) is an error, which compiled "
@@ -74,5 +73,6 @@ constinit const OpDef segment_prod = Composite<SegmentReductionAttrs>{
     .samples = {{"f32[5], i64[5]", "num_segments=4", 0, 3},
                 {"f32[5,2], i64[5]", "num_segments=4", 0, 3}},
 };
+TN_OP(segment_prod);
 
 }  // namespace tn::ops

@@ -8,8 +8,7 @@
 
 namespace tn::ops {
 
-constinit const OpDef where = Elementwise<>{
-    .name = "where",
+constexpr auto where_def = Elementwise<>{
     .doc =
         "`x1` where `condition` holds, `x2` elsewhere. The other one is not looked at: "
         "its NaN does not spread.",
@@ -26,14 +25,14 @@ constinit const OpDef where = Elementwise<>{
                 {"bool[2,1], f32[3], f32[]"},
                 {"bool[], f32[], f32[4]"}},
 };
+TN_OP(where);
 
 // Operands that tie share alike.
 static Tensor where_wins(T t, T wins, T ties) {
   return tn::where(wins, t, tn::where(ties, t * 0.5, 0));
 }
 
-constinit const OpDef maximum = Elementwise<>{
-    .name = "maximum",
+constexpr auto maximum_def = Elementwise<>{
     .doc =
         "The larger operand; NaN where either is NaN. Where they are equal each gets half of the "
         "derivative.",
@@ -43,9 +42,9 @@ constinit const OpDef maximum = Elementwise<>{
                  [](T t, T x, T y) { return where_wins(t, y > x, x == y); }},
     .samples = {{"f32[2,3], f32[2,3]"}, {"f32[2,1], f32[3]"}, {"f32[4], f32[]"}},
 };
+TN_OP(maximum);
 
-constinit const OpDef minimum = Elementwise<>{
-    .name = "minimum",
+constexpr auto minimum_def = Elementwise<>{
     .doc =
         "The smaller operand; NaN where either is NaN. Where they are equal each gets half of the "
         "derivative.",
@@ -55,6 +54,7 @@ constinit const OpDef minimum = Elementwise<>{
                  [](T t, T x, T y) { return where_wins(t, y < x, x == y); }},
     .samples = {{"f32[2,3], f32[2,3]"}, {"f32[2,1], f32[3]"}, {"f32[4], f32[]"}},
 };
+TN_OP(minimum);
 
 // A plain integer bound beyond the range of the type bounds nothing on one side and everything on
 // the other: both are said by the end of the range.
@@ -96,16 +96,15 @@ static Tensor lerp_body(const Tensors& in) {
   return tn::where(tn::isfinite(whole), near, far);
 }
 
-constinit const OpDef lerp = Composite<>{
-    .name = "lerp",
+constexpr auto lerp_def = Composite<>{
     .doc = "`x + weight * (end - x)`: `x` for a weight of 0, `end` for 1.",
     .args = {"x", "end", "weight"},
     .body = [](const NoAttrs&, const Tensors& in) -> Tensors { return {lerp_body(in)}; },
     .samples = {{"f32[2,3], f32[2,3], f32[]"}, {"f32[2,3], f32[3], f32[2,1]"}},
 };
+TN_OP(lerp);
 
-constinit const OpDef clip = Composite<>{
-    .name = "clip",
+constexpr auto clip_def = Composite<>{
     .doc =
         "`x` limited to [`min`, `max`]; a bound that is left out does not limit. NaN stays NaN. "
         "Where `min` exceeds `max` the result is `max`. Integer bounds beyond the type are its "
@@ -115,5 +114,6 @@ constinit const OpDef clip = Composite<>{
     .body = [](const NoAttrs&, const Tensors& in) -> Tensors { return {clip_body(in)}; },
     .samples = {{"f32[2,3], f32[2,3], f32[3]"}, {"f32[2,3], f32[]"}, {"f32[], f32[], f32[]"}},
 };
+TN_OP(clip);
 
 }  // namespace tn::ops

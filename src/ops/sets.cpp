@@ -141,8 +141,7 @@ Tensors unique_body(const UniqueAttrs& a, const Tensors& in) {
 
 }  // namespace
 
-constinit const OpDef distinct = Composite<UniqueAttrs>{
-    .name = "distinct",
+constexpr auto distinct_def = Composite<UniqueAttrs>{
     .doc =
         "The distinct elements in ascending order, or the distinct slices along `axis`; where the "
         "first of each is, for each element the number of its value, and how often each value "
@@ -157,9 +156,9 @@ constinit const OpDef distinct = Composite<UniqueAttrs>{
                 {"f32[4,2]", "axis=0, size=4"},
                 {"f32[2,3]", "axis=-1, size=3, equal_nan=false"}},
 };
+TN_OP(distinct);
 
-constinit const OpDef unique_all = Composite<>{
-    .name = "unique_all",
+constexpr auto unique_all_def = Composite<>{
     .doc =
         "The distinct elements in ascending order, the row-major position of the first of each, "
         "for each "
@@ -176,9 +175,9 @@ constinit const OpDef unique_all = Composite<>{
     },
     .samples = {{"f32[7]"}, {"f32[2,3]"}, {"f32[]"}},
 };
+TN_OP(unique_all);
 
-constinit const OpDef unique_counts = Composite<>{
-    .name = "unique_counts",
+constexpr auto unique_counts_def = Composite<>{
     .doc =
         "The distinct elements in ascending order and how often each occurs. NaN differs from NaN. "
         "Sizes "
@@ -192,9 +191,9 @@ constinit const OpDef unique_counts = Composite<>{
     },
     .samples = {{"f32[7]"}, {"f32[2,3]"}},
 };
+TN_OP(unique_counts);
 
-constinit const OpDef unique_inverse = Composite<>{
-    .name = "unique_inverse",
+constexpr auto unique_inverse_def = Composite<>{
     .doc =
         "The distinct elements in ascending order and, in the shape of `x`, for each element the "
         "number "
@@ -210,9 +209,9 @@ constinit const OpDef unique_inverse = Composite<>{
     },
     .samples = {{"f32[7]"}, {"f32[2,3]"}},
 };
+TN_OP(unique_inverse);
 
-constinit const OpDef unique_values = Composite<>{
-    .name = "unique_values",
+constexpr auto unique_values_def = Composite<>{
     .doc =
         "The distinct elements in ascending order. NaN differs from NaN. The size depends on the "
         "values, "
@@ -224,9 +223,9 @@ constinit const OpDef unique_values = Composite<>{
     },
     .samples = {{"f32[7]"}, {"f32[2,3]"}},
 };
+TN_OP(unique_values);
 
-constinit const OpDef isin = Composite<IsinAttrs>{
-    .name = "isin",
+constexpr auto isin_def = Composite<IsinAttrs>{
     .doc =
         "Whether each element of `x1` is among those of `x2`, or is not when `invert` is set. NaN "
         "is in "
@@ -235,5 +234,6 @@ constinit const OpDef isin = Composite<IsinAttrs>{
     .body = rule<isin_body>,
     .samples = {{"f32[2,3], f32[4]"}, {"f32[5], f32[2,2]", "invert=true"}, {"f32[], f32[3]"}},
 };
+TN_OP(isin);
 
 }  // namespace tn::ops

@@ -89,8 +89,7 @@ Tensors logsumexp_body(const ReduceAttrs& a, const Tensors& in) {
 }  // namespace
 
 // Backends may claim these whole; others get the body.
-constinit const OpDef softmax = Composite<SoftmaxAttrs>{
-    .name = "softmax",
+constexpr auto softmax_def = Composite<SoftmaxAttrs>{
     .doc =
         "`exp(x)` scaled to sum to one along `axis`, the last one when it is left out. Where every "
         "element is -inf, or one is inf or NaN, the result is NaN. float16 and bfloat16 are "
@@ -105,9 +104,9 @@ constinit const OpDef softmax = Composite<SoftmaxAttrs>{
     .batch = Batch::aligned,
     .samples = {{"f32[2,3]"}, {"f32[2,3,4]", "axis=[0,-1]"}, {"f32[5]", "axis=[0]", -50, 50}},
 };
+TN_OP(softmax);
 
-constinit const OpDef log_softmax = Composite<SoftmaxAttrs>{
-    .name = "log_softmax",
+constexpr auto log_softmax_def = Composite<SoftmaxAttrs>{
     .doc =
         "The logarithm of `softmax(x)` along `axis`, the last one when it is left out, without its "
         "overflow. Where every element is -inf, or one is inf or NaN, the result is NaN. float16 "
@@ -122,9 +121,9 @@ constinit const OpDef log_softmax = Composite<SoftmaxAttrs>{
     .batch = Batch::aligned,
     .samples = {{"f32[2,3]"}, {"f32[2,3,4]", "axis=[0,-1]"}, {"f32[5]", "axis=[0]", -50, 50}},
 };
+TN_OP(log_softmax);
 
-constinit const OpDef logsumexp = Composite<ReduceAttrs>{
-    .name = "logsumexp",
+constexpr auto logsumexp_def = Composite<ReduceAttrs>{
     .doc =
         "`log(sum(exp(x)))` over `axis`, over all axes when it is left out, without overflow. Of "
         "no "
@@ -142,5 +141,6 @@ constinit const OpDef logsumexp = Composite<ReduceAttrs>{
                 {"f32[5]", "axis=[0]", -200, 200},
                 {"f32[]"}},
 };
+TN_OP(logsumexp);
 
 }  // namespace tn::ops

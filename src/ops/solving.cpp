@@ -220,8 +220,7 @@ Tensor solve_triangular(const Tensor& a, const Tensor& b, TriangularAttrs kind) 
   return emit(triangular_solve, {a, b}, kind);
 }
 
-constinit const OpDef cholesky = Op<CholeskyAttrs>{
-    .name = "cholesky",
+constexpr auto cholesky_def = Op<CholeskyAttrs>{
     .doc =
         "The lower triangular matrix with positive diagonal whose product with its conjugate "
         "transpose is `x`, or that transpose when `upper`. `x` counts as (x + xᴴ)/2. NaN for a "
@@ -234,9 +233,9 @@ constinit const OpDef cholesky = Op<CholeskyAttrs>{
     .batch = Batch::aligned,
     .samples = {{"f32[3,1,1]", "", 0.5, 2}, {"f32[1,1]", "upper=true", 0.5, 2}},
 };
+TN_OP(cholesky);
 
-constinit const OpDef lu_factor = Op<>{
-    .name = "lu_factor",
+constexpr auto lu_factor_def = Op<>{
     .doc =
         "`x` with rows in the order of `permutation` is L·U: `lu` holds U on and above the "
         "diagonal, L below it, whose own diagonal is 1. Row i was exchanged with row `pivots[i]`, "
@@ -253,9 +252,9 @@ constinit const OpDef lu_factor = Op<>{
     .batch = Batch::aligned,
     .samples = {{"f32[3,3]"}, {"f32[2,4,4]"}},
 };
+TN_OP(lu_factor);
 
-constinit const OpDef triangular_solve = Op<TriangularAttrs>{
-    .name = "triangular_solve",
+constexpr auto triangular_solve_def = Op<TriangularAttrs>{
     .doc =
         "The matrix X with `x1` @ X = `x2`, or `x1.mT` @ X = `x2` when `transpose`. Only the lower "
         "triangle of `x1` is read, or the `upper` one; its diagonal counts as 1 when "
@@ -272,9 +271,9 @@ constinit const OpDef triangular_solve = Op<TriangularAttrs>{
                 {"f32[3,3], f32[2,3,1]", "transpose=true", 1, 2},
                 {"f32[2,2], f32[2,2]", "upper=true, transpose=true, unit_diagonal=true"}},
 };
+TN_OP(triangular_solve);
 
-constinit const OpDef matrix_solve = Composite<SolveAttrs>{
-    .name = "matrix_solve",
+constexpr auto matrix_solve_def = Composite<SolveAttrs>{
     .doc =
         "The matrix X with `x1` @ X = `x2`, or `x1.mT` @ X = `x2` when `transpose`; leading axes "
         "broadcast. What `solve` and `inv` are made of.",
@@ -296,9 +295,9 @@ constinit const OpDef matrix_solve = Composite<SolveAttrs>{
     .batch = Batch::aligned,
     .samples = {{"f32[3,3], f32[3,2]"}, {"f32[2,3,3], f32[3,1]", "transpose=true"}},
 };
+TN_OP(matrix_solve);
 
-constinit const OpDef solve = Composite<>{
-    .name = "solve",
+constexpr auto solve_def = Composite<>{
     .doc =
         "The solution X of `x1` @ X = `x2` for square `x1`; leading axes broadcast. `x2` is a "
         "vector if it has one axis. A singular matrix gives infinities or NaN.",
@@ -307,18 +306,18 @@ constinit const OpDef solve = Composite<>{
     .body = rule<solve_body>,
     .samples = {{"f32[3,3], f32[3,2]"}, {"f32[2,3,3], f32[3,1]"}, {"f32[3,3], f32[3]"}},
 };
+TN_OP(solve);
 
-constinit const OpDef inv = Composite<>{
-    .name = "inv",
+constexpr auto inv_def = Composite<>{
     .doc = "The inverse matrix. A singular matrix gives infinities or NaN.",
     .module = "linalg",
     .args = {"x"},
     .body = rule<inv_body>,
     .samples = {{"f32[3,3]"}, {"f32[2,2,2]"}},
 };
+TN_OP(inv);
 
-constinit const OpDef det = Composite<>{
-    .name = "det",
+constexpr auto det_def = Composite<>{
     .doc =
         "The determinant; 1 for a matrix of no elements. Its derivative exists at singular "
         "matrices too.",
@@ -333,9 +332,9 @@ constinit const OpDef det = Composite<>{
     .jvp = rule<jvp_det>,
     .samples = {{"f32[3,3]"}, {"f32[2,4,4]"}},
 };
+TN_OP(det);
 
-constinit const OpDef slogdet = Composite<>{
-    .name = "slogdet",
+constexpr auto slogdet_def = Composite<>{
     .doc =
         "The determinant as its `sign` (a complex number of magnitude 1 if complex) and the "
         "logarithm of its magnitude; 0 and -inf for a singular matrix.",
@@ -348,14 +347,15 @@ constinit const OpDef slogdet = Composite<>{
     .jvp = rule<jvp_slogdet>,
     .samples = {{"f32[3,3]"}, {"f32[2,4,4]"}},
 };
+TN_OP(slogdet);
 
-constinit const OpDef matrix_power = Composite<PowerAttrs>{
-    .name = "matrix_power",
+constexpr auto matrix_power_def = Composite<PowerAttrs>{
     .doc = "The product of `n` matrices `x`; of its inverses when `n` is negative.",
     .module = "linalg",
     .args = {"x"},
     .body = rule<matrix_power_body>,
     .samples = {{"f32[3,3]", "n=3"}, {"f32[2,2,2]", "n=0"}, {"f32[2,2]", "n=-2"}},
 };
+TN_OP(matrix_power);
 
 }  // namespace tn::ops

@@ -45,8 +45,7 @@ void check_kth(std::string_view op, const PartitionAttrs& a, const Tensor& x) {
 
 }  // namespace
 
-constinit const OpDef sort = Op<SortAttrs>{
-    .name = "sort",
+constexpr auto sort_def = Op<SortAttrs>{
     .doc =
         "The elements in ascending order along `axis`, or in `descending` order. Equal elements, 0 "
         "and "
@@ -62,9 +61,9 @@ constinit const OpDef sort = Op<SortAttrs>{
     .batch = Batch::aligned,
     .samples = {{"f32[7]"}, {"f32[3,5,2]", "axis=1"}, {"f32[4,3]", "axis=-2, descending=true"}},
 };
+TN_OP(sort);
 
-constinit const OpDef argsort = Op<SortAttrs>{
-    .name = "argsort",
+constexpr auto argsort_def = Op<SortAttrs>{
     .doc =
         "The positions, as int64, that sort `x` along `axis`: `take_along_axis(x, argsort(x), "
         "axis)` is "
@@ -76,9 +75,9 @@ constinit const OpDef argsort = Op<SortAttrs>{
     .batch = Batch::aligned,
     .samples = {{"f32[7]"}, {"f32[3,5,2]", "axis=1"}, {"f32[4,3]", "axis=-2, descending=true"}},
 };
+TN_OP(argsort);
 
-constinit const OpDef top_k = Op<TopKAttrs>{
-    .name = "top_k",
+constexpr auto top_k_def = Op<TopKAttrs>{
     .doc =
         "The `k` largest elements along `axis`, the largest first, and their positions as int64. "
         "Equal "
@@ -97,9 +96,9 @@ constinit const OpDef top_k = Op<TopKAttrs>{
     .batch = Batch::aligned,
     .samples = {{"f32[7]", "k=3"}, {"f32[3,5,2]", "k=2, axis=1"}, {"f32[4,3]", "k=4, axis=-2"}},
 };
+TN_OP(top_k);
 
-constinit const OpDef partition = Composite<PartitionAttrs>{
-    .name = "partition",
+constexpr auto partition_def = Composite<PartitionAttrs>{
     .doc =
         "The elements along `axis` reordered so that number `kth` stands where sorting puts it, "
         "smaller "
@@ -111,9 +110,9 @@ constinit const OpDef partition = Composite<PartitionAttrs>{
     },
     .samples = {{"f32[7]", "kth=3"}, {"f32[4,3]", "kth=-1, axis=0"}},
 };
+TN_OP(partition);
 
-constinit const OpDef argpartition = Composite<PartitionAttrs>{
-    .name = "argpartition",
+constexpr auto argpartition_def = Composite<PartitionAttrs>{
     .doc = "The positions, as int64, that `partition` along `axis`. Here the whole axis is sorted.",
     .args = {"x"},
     .body = [](const PartitionAttrs& a, const Tensors& in) -> Tensors {
@@ -122,5 +121,6 @@ constinit const OpDef argpartition = Composite<PartitionAttrs>{
     },
     .samples = {{"f32[7]", "kth=3"}, {"f32[4,3]", "kth=-1, axis=0"}},
 };
+TN_OP(argpartition);
 
 }  // namespace tn::ops

@@ -162,16 +162,15 @@ Tensors delete_at(const MaybeAxisAttrs& a, const Tensors& in) {
 
 }  // namespace
 
-constinit const OpDef vstack = Composite<>{
-    .name = "vstack",
+constexpr auto vstack_def = Composite<>{
     .doc = "Joins tensors as rows, along axis 0; those of one axis become rows first.",
     .args = {"*arrays"},
     .body = [](const NoAttrs&, const Tensors& in) { return join("vstack", in, tn::atleast_2d, 0); },
     .samples = {{"f32[3], f32[3]"}, {"f32[2,3], f32[3], f32[1,3]"}, {"f32[], f32[]"}},
 };
+TN_OP(vstack);
 
-constinit const OpDef hstack = Composite<>{
-    .name = "hstack",
+constexpr auto hstack_def = Composite<>{
     .doc = "Joins tensors side by side: along axis 1, those of one axis along axis 0.",
     .args = {"*arrays"},
     .body = [](const NoAttrs&, const Tensors& in) -> Tensors {
@@ -180,26 +179,26 @@ constinit const OpDef hstack = Composite<>{
     },
     .samples = {{"f32[3], f32[2]"}, {"f32[2,3], f32[2,1]"}, {"f32[], f32[]"}},
 };
+TN_OP(hstack);
 
-constinit const OpDef dstack = Composite<>{
-    .name = "dstack",
+constexpr auto dstack_def = Composite<>{
     .doc = "Joins tensors along axis 2; [n] counts as [1,n,1] and [m,n] as [m,n,1].",
     .args = {"*arrays"},
     .body = [](const NoAttrs&, const Tensors& in) { return join("dstack", in, tn::atleast_3d, 2); },
     .samples = {{"f32[3], f32[3]"}, {"f32[2,3], f32[2,3]"}, {"f32[2,3,1], f32[2,3,2]"}},
 };
+TN_OP(dstack);
 
-constinit const OpDef column_stack = Composite<>{
-    .name = "column_stack",
+constexpr auto column_stack_def = Composite<>{
     .doc = "Joins tensors along axis 1; those of one axis become columns first.",
     .args = {"*arrays"},
     .body = [](const NoAttrs&,
                const Tensors& in) { return join("column_stack", in, as_columns, 1); },
     .samples = {{"f32[3], f32[3]"}, {"f32[2,3], f32[2]"}},
 };
+TN_OP(column_stack);
 
-constinit const OpDef append = Composite<MaybeAxisAttrs>{
-    .name = "append",
+constexpr auto append_def = Composite<MaybeAxisAttrs>{
     .doc = "`values` behind the elements of `x` along `axis`; without it both are flattened first.",
     .args = {"x", "values"},
     .body = [](const MaybeAxisAttrs& a, const Tensors& in) -> Tensors {
@@ -207,9 +206,9 @@ constinit const OpDef append = Composite<MaybeAxisAttrs>{
     },
     .samples = {{"f32[3], f32[2]"}, {"f32[2,3], f32[]"}, {"f32[2,3], f32[1,3]", "axis=0"}},
 };
+TN_OP(append);
 
-constinit const OpDef insert_elements = Composite<MaybeAxisAttrs>{
-    .name = "insert_elements",
+constexpr auto insert_elements_def = Composite<MaybeAxisAttrs>{
     .doc =
         "`x` with `values` before the elements at `indices` along `axis`; without it `x` is "
         "flattened first. Indices count the elements of `x` as it was, negative ones from its end; "
@@ -223,9 +222,9 @@ constinit const OpDef insert_elements = Composite<MaybeAxisAttrs>{
                 {"f32[3,2], i64[3], f32[3,2]", "axis=0", 0, 3},
                 {"f32[2,3], i64[], f32[2,1]", "axis=1", 0, 3}},
 };
+TN_OP(insert_elements);
 
-constinit const OpDef delete_elements = Composite<MaybeAxisAttrs>{
-    .name = "delete_elements",
+constexpr auto delete_elements_def = Composite<MaybeAxisAttrs>{
     .doc =
         "`x` without the elements at `indices` along `axis`; without it `x` is flattened first. "
         "`indices` are integers, negative ones counting from the end, or a mask that is true for "
@@ -236,9 +235,9 @@ constinit const OpDef delete_elements = Composite<MaybeAxisAttrs>{
                 {"f32[3,4], i64[2]", "axis=1", -2, 2},
                 {"f32[3,2], bool[3]", "axis=0"}},
 };
+TN_OP(delete_elements);
 
-constinit const OpDef rot90 = Composite<Rot90Attrs>{
-    .name = "rot90",
+constexpr auto rot90_def = Composite<Rot90Attrs>{
     .doc =
         "Turns the plane of `axes` (0 and 1 by default) by `k` quarters, from the first axis "
         "towards the second.",
@@ -249,9 +248,9 @@ constinit const OpDef rot90 = Composite<Rot90Attrs>{
                 {"f32[2,3,4]", "k=2, axes=[1,2]"},
                 {"f32[2,3,4]", "k=7, axes=[2,0]"}},
 };
+TN_OP(rot90);
 
-constinit const OpDef fliplr = Composite<>{
-    .name = "fliplr",
+constexpr auto fliplr_def = Composite<>{
     .doc = "Reverses axis 1.",
     .args = {"x"},
     .body = [](const NoAttrs&, const Tensors& in) -> Tensors {
@@ -260,9 +259,9 @@ constinit const OpDef fliplr = Composite<>{
     },
     .samples = {{"f32[2,3]"}, {"f32[2,3,2]"}},
 };
+TN_OP(fliplr);
 
-constinit const OpDef flipud = Composite<>{
-    .name = "flipud",
+constexpr auto flipud_def = Composite<>{
     .doc = "Reverses axis 0.",
     .args = {"x"},
     .body = [](const NoAttrs&, const Tensors& in) -> Tensors {
@@ -271,5 +270,6 @@ constinit const OpDef flipud = Composite<>{
     },
     .samples = {{"f32[3]"}, {"f32[2,3]"}},
 };
+TN_OP(flipud);
 
 }  // namespace tn::ops

@@ -142,8 +142,7 @@ Tensors quantiles(std::string_view op, const QuantileAttrs& a, const Tensors& in
 
 }  // namespace
 
-constinit const OpDef mean = Composite<ReduceAttrs>{
-    .name = "mean",
+constexpr auto mean_def = Composite<ReduceAttrs>{
     .doc = "Arithmetic mean over `axis`, over all axes when it is left out. NaN of no elements.",
     .args = {"x"},
     .body = [](const ReduceAttrs& a, const Tensors& in) -> Tensors {
@@ -153,9 +152,9 @@ constinit const OpDef mean = Composite<ReduceAttrs>{
     .precision = Precision::full,
     .samples = {{"f32[2,3]"}, {"f32[2,3,4]", "axis=[0,-1], keepdims=true"}, {"f32[5]", "axis=[0]"}},
 };
+TN_OP(mean);
 
-constinit const OpDef var = Composite<VarAttrs>{
-    .name = "var",
+constexpr auto var_def = Composite<VarAttrs>{
     .doc =
         "Variance over `axis`: the sum of squared distances from the mean, divided by the number "
         "of "
@@ -170,9 +169,9 @@ constinit const OpDef var = Composite<VarAttrs>{
                 {"f32[2,3,4]", "axis=[0,-1], correction=1.0, keepdims=true"},
                 {"f32[5]", "axis=[0], correction=1.5"}},
 };
+TN_OP(var);
 
-constinit const OpDef std = Composite<VarAttrs>{
-    .name = "std",
+constexpr auto std_def = Composite<VarAttrs>{
     .doc = "Standard deviation over `axis`: the square root of `var`.",
     .args = {"x"},
     .body = [](const VarAttrs& a, const Tensors& in) -> Tensors {
@@ -182,10 +181,10 @@ constinit const OpDef std = Composite<VarAttrs>{
     .precision = Precision::full,
     .samples = {{"f32[2,3]"}, {"f32[2,3,4]", "axis=[0,-1], correction=1.0, keepdims=true"}},
 };
+TN_OP(std);
 
 /// PyTorch's `var` and `std`, of a sample by default.
-constinit const OpDef var_unbiased = Composite<UnbiasedAttrs>{
-    .name = "var_unbiased",
+constexpr auto var_unbiased_def = Composite<UnbiasedAttrs>{
     .doc = "`var` with a correction of 1.",
     .aliases = {"torch.var"},
     .args = {"x"},
@@ -194,9 +193,9 @@ constinit const OpDef var_unbiased = Composite<UnbiasedAttrs>{
       return {tn::var(in[0], a.dim, a.taken_away(), a.keepdim)};
     },
 };
+TN_OP(var_unbiased);
 
-constinit const OpDef std_unbiased = Composite<UnbiasedAttrs>{
-    .name = "std_unbiased",
+constexpr auto std_unbiased_def = Composite<UnbiasedAttrs>{
     .doc = "`std` with a correction of 1.",
     .aliases = {"torch.std"},
     .args = {"x"},
@@ -205,9 +204,9 @@ constinit const OpDef std_unbiased = Composite<UnbiasedAttrs>{
       return {tn::std(in[0], a.dim, a.taken_away(), a.keepdim)};
     },
 };
+TN_OP(std_unbiased);
 
-constinit const OpDef median = Composite<ReduceAttrs>{
-    .name = "median",
+constexpr auto median_def = Composite<ReduceAttrs>{
     .doc =
         "The middle element over `axis` in sorted order, the mean of the two middle ones for an "
         "even number. NaN if any element is NaN, or where there are none.",
@@ -215,9 +214,9 @@ constinit const OpDef median = Composite<ReduceAttrs>{
     .body = rule<middle>,
     .samples = {{"f32[5]"}, {"f32[2,4]", "axis=[-1]"}, {"f32[2,3,4]", "axis=[0,1], keepdims=true"}},
 };
+TN_OP(median);
 
-constinit const OpDef quantile = Composite<QuantileAttrs>{
-    .name = "quantile",
+constexpr auto quantile_def = Composite<QuantileAttrs>{
     .doc =
         "The element below which a share `q` of the elements over `axis` lies. Between two "
         "elements `method` takes a point in proportion (`linear`), one of them (`lower`, "
@@ -232,9 +231,9 @@ constinit const OpDef quantile = Composite<QuantileAttrs>{
                 {"f32[2,3,4], f32[2]", "axis=[0,1], keepdims=true", 0, 1},
                 {"f32[7], f32[3]", "method=lower", 0, 1}},
 };
+TN_OP(quantile);
 
-constinit const OpDef percentile = Composite<QuantileAttrs>{
-    .name = "percentile",
+constexpr auto percentile_def = Composite<QuantileAttrs>{
     .doc = "`quantile` of shares in percent: `q` lies in [0, 100].",
     .args = {"x", "q"},
     .body = [](const QuantileAttrs& a,
@@ -243,5 +242,6 @@ constinit const OpDef percentile = Composite<QuantileAttrs>{
                 {"f32[2,4], f32[3]", "axis=[-1]", 0, 100},
                 {"f32[7], f32[2]", "method=higher", 0, 100}},
 };
+TN_OP(percentile);
 
 }  // namespace tn::ops

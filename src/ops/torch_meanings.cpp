@@ -144,8 +144,7 @@ Tensors scattered_along(std::string_view op, Axis dim, const Tensors& in, std::s
 
 }  // namespace
 
-constinit const OpDef max_along_dim = Composite<KeptDimAttrs>{
-    .name = "max_along_dim",
+constexpr auto max_along_dim_def = Composite<KeptDimAttrs>{
     .doc = "The largest elements along `dim` and their positions.",
     .aliases = {"torch.max"},
     .args = {"x"},
@@ -154,9 +153,9 @@ constinit const OpDef max_along_dim = Composite<KeptDimAttrs>{
     .body = [](const KeptDimAttrs& a,
                const Tensors& in) { return extreme_along("max", a, in[0], true); },
 };
+TN_OP(max_along_dim);
 
-constinit const OpDef min_along_dim = Composite<KeptDimAttrs>{
-    .name = "min_along_dim",
+constexpr auto min_along_dim_def = Composite<KeptDimAttrs>{
     .doc = "The smallest elements along `dim` and their positions.",
     .aliases = {"torch.min"},
     .args = {"x"},
@@ -165,9 +164,9 @@ constinit const OpDef min_along_dim = Composite<KeptDimAttrs>{
     .body = [](const KeptDimAttrs& a,
                const Tensors& in) { return extreme_along("min", a, in[0], false); },
 };
+TN_OP(min_along_dim);
 
-constinit const OpDef sort_along_dim = Composite<SortDimAttrs>{
-    .name = "sort_along_dim",
+constexpr auto sort_along_dim_def = Composite<SortDimAttrs>{
     .doc = "The elements in order along `dim`, and where they were.",
     .aliases = {"torch.sort"},
     .args = {"x"},
@@ -175,9 +174,9 @@ constinit const OpDef sort_along_dim = Composite<SortDimAttrs>{
     .surface = false,
     .body = rule<ordered_along>,
 };
+TN_OP(sort_along_dim);
 
-constinit const OpDef median_along_dim = Composite<KeptDimAttrs>{
-    .name = "median_along_dim",
+constexpr auto median_along_dim_def = Composite<KeptDimAttrs>{
     .doc = "The lower of the middle elements along `dim`, and where it was.",
     .aliases = {"torch.median"},
     .args = {"x"},
@@ -185,9 +184,9 @@ constinit const OpDef median_along_dim = Composite<KeptDimAttrs>{
     .surface = false,
     .body = rule<middle_along>,
 };
+TN_OP(median_along_dim);
 
-constinit const OpDef cummax_along_dim = Composite<DimAttrs>{
-    .name = "cummax_along_dim",
+constexpr auto cummax_along_dim_def = Composite<DimAttrs>{
     .doc = "The running maximum along `dim`, and where it was met.",
     .aliases = {"torch.cummax"},
     .args = {"x"},
@@ -196,9 +195,9 @@ constinit const OpDef cummax_along_dim = Composite<DimAttrs>{
     .body = [](const DimAttrs& a,
                const Tensors& in) { return running_along("cummax", a, in[0], true); },
 };
+TN_OP(cummax_along_dim);
 
-constinit const OpDef cummin_along_dim = Composite<DimAttrs>{
-    .name = "cummin_along_dim",
+constexpr auto cummin_along_dim_def = Composite<DimAttrs>{
     .doc = "The running minimum along `dim`, and where it was met.",
     .aliases = {"torch.cummin"},
     .args = {"x"},
@@ -207,18 +206,18 @@ constinit const OpDef cummin_along_dim = Composite<DimAttrs>{
     .body = [](const DimAttrs& a,
                const Tensors& in) { return running_along("cummin", a, in[0], false); },
 };
+TN_OP(cummin_along_dim);
 
-constinit const OpDef gather_along_dim = Composite<DimAttrs>{
-    .name = "gather_along_dim",
+constexpr auto gather_along_dim_def = Composite<DimAttrs>{
     .doc = "The element of each line along `dim` at every place of `index`.",
     .aliases = {"torch.gather"},
     .args = {"x", "index"},
     .surface = false,
     .body = rule<gathered_along>,
 };
+TN_OP(gather_along_dim);
 
-constinit const OpDef scatter_along_dim = Composite<ScatterDimAttrs>{
-    .name = "scatter_along_dim",
+constexpr auto scatter_along_dim_def = Composite<ScatterDimAttrs>{
     .doc = "`x` with `src` at the places along `dim` that `index` says.",
     .aliases = {"torch.scatter"},
     .args = {"x", "index", "src"},
@@ -228,9 +227,9 @@ constinit const OpDef scatter_along_dim = Composite<ScatterDimAttrs>{
       return scattered_along("scatter", a.dim, in, kModes[static_cast<size_t>(a.reduce)]);
     },
 };
+TN_OP(scatter_along_dim);
 
-constinit const OpDef scatter_add_along_dim = Composite<DimAttrs>{
-    .name = "scatter_add_along_dim",
+constexpr auto scatter_add_along_dim_def = Composite<DimAttrs>{
     .doc = "`x` with `src` added at the places along `dim` that `index` says.",
     .aliases = {"torch.scatter_add"},
     .args = {"x", "index", "src"},
@@ -238,5 +237,6 @@ constinit const OpDef scatter_add_along_dim = Composite<DimAttrs>{
     .body = [](const DimAttrs& a,
                const Tensors& in) { return scattered_along("scatter_add", a.dim, in, "add"); },
 };
+TN_OP(scatter_add_along_dim);
 
 }  // namespace tn::ops

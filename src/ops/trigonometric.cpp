@@ -9,8 +9,7 @@
 
 namespace tn::ops {
 
-constinit const OpDef sin = Elementwise<>{
-    .name = "sin",
+constexpr auto sin_def = Elementwise<>{
     .doc = "The sine of an angle in radians. Infinities give NaN.",
     .types = inexact,
     .operands = Operands::inexact,
@@ -19,9 +18,9 @@ constinit const OpDef sin = Elementwise<>{
     .partials = {[](T t, T x) { return t * tn::cos(x); }},
     .samples = {{"f32[2,3]", "", -10, 10}, {"f32[]"}},
 };
+TN_OP(sin);
 
-constinit const OpDef cos = Elementwise<>{
-    .name = "cos",
+constexpr auto cos_def = Elementwise<>{
     .doc = "The cosine of an angle in radians. Infinities give NaN.",
     .types = inexact,
     .operands = Operands::inexact,
@@ -30,9 +29,9 @@ constinit const OpDef cos = Elementwise<>{
     .partials = {[](T t, T x) { return -t * tn::sin(x); }},
     .samples = {{"f32[2,3]", "", -10, 10}, {"f32[]"}},
 };
+TN_OP(cos);
 
-constinit const OpDef tan = Elementwise<>{
-    .name = "tan",
+constexpr auto tan_def = Elementwise<>{
     .doc = "The tangent of an angle in radians. Infinities give NaN.",
     .types = inexact,
     .operands = Operands::inexact,
@@ -42,12 +41,12 @@ constinit const OpDef tan = Elementwise<>{
     .precision = Precision::full,
     .samples = {{"f32[2,3]", "", -1.5, 1.5}, {"f32[]"}},
 };
+TN_OP(tan);
 
 // The slopes of inverse functions of complex numbers are taken from the result, which knows on
 // which side of a branch cut it lies.
 
-constinit const OpDef asin = Elementwise<>{
-    .name = "asin",
+constexpr auto asin_def = Elementwise<>{
     .doc = "The angle in [-pi/2, pi/2] whose sine is `x`. Reals beyond [-1, 1] give NaN.",
     .aliases = {"arcsin"},
     .types = inexact,
@@ -60,9 +59,9 @@ constinit const OpDef asin = Elementwise<>{
     .precision = Precision::full,
     .samples = {{"f32[2,3]", "", -1, 1}, {"f32[]", "", -0.5, 0.5}},
 };
+TN_OP(asin);
 
-constinit const OpDef acos = Elementwise<>{
-    .name = "acos",
+constexpr auto acos_def = Elementwise<>{
     .doc = "The angle in [0, pi] whose cosine is `x`. Reals beyond [-1, 1] give NaN.",
     .aliases = {"arccos"},
     .types = inexact,
@@ -75,9 +74,9 @@ constinit const OpDef acos = Elementwise<>{
     .precision = Precision::full,
     .samples = {{"f32[2,3]", "", -1, 1}, {"f32[]", "", -0.5, 0.5}},
 };
+TN_OP(acos);
 
-constinit const OpDef atan = Elementwise<>{
-    .name = "atan",
+constexpr auto atan_def = Elementwise<>{
     .doc = "The angle in [-pi/2, pi/2] whose tangent is `x`.",
     .aliases = {"arctan"},
     .types = inexact,
@@ -87,6 +86,7 @@ constinit const OpDef atan = Elementwise<>{
     .partials = {[](T t, T x) { return t / (x * x + 1); }},
     .samples = {{"f32[2,3]", "", -5, 5}, {"f32[]"}},
 };
+TN_OP(atan);
 
 // a / (a^2 + b^2) without overflow, and 0 at the origin.
 static Tensor turn(T a, T b) {
@@ -94,8 +94,7 @@ static Tensor turn(T a, T b) {
   return a / radius / radius;
 }
 
-constinit const OpDef atan2 = Elementwise<>{
-    .name = "atan2",
+constexpr auto atan2_def = Elementwise<>{
     .doc =
         "The angle in [-pi, pi] of the point with ordinate `x1` and abscissa `x2`. "
         "`atan2(0, 0)` is 0, and so is its derivative; signs of zeros choose the side of the cut.",
@@ -107,6 +106,7 @@ constinit const OpDef atan2 = Elementwise<>{
                  [](T t, T y, T x) { return -t * turn(y, x); }},
     .samples = {{"f32[2,3], f32[2,3]"}, {"f32[2,1], f32[3]"}},
 };
+TN_OP(atan2);
 
 // The sine of pi·x, by the distance from the next whole number: 0 at all of them.
 static Tensor sin_of_pi(const Tensor& x) {
@@ -126,17 +126,16 @@ static Tensor sinc_body(const Tensor& given) {
   return cast_to(tn::where(zero, series, sin_of_pi(safe) / (safe * std::numbers::pi)), type);
 }
 
-constinit const OpDef sinc = Composite<>{
-    .name = "sinc",
+constexpr auto sinc_def = Composite<>{
     .doc = "`sin(pi * x) / (pi * x)`; 1 at 0.",
     .args = {"x"},
     .body = [](const NoAttrs&, const Tensors& in) -> Tensors { return {sinc_body(in[0])}; },
     .precision = Precision::full,
     .samples = {{"f32[2,3]"}, {"f32[]"}},
 };
+TN_OP(sinc);
 
-constinit const OpDef sinh = Elementwise<>{
-    .name = "sinh",
+constexpr auto sinh_def = Elementwise<>{
     .doc = "The hyperbolic sine. Overflow gives an infinity.",
     .types = inexact,
     .operands = Operands::inexact,
@@ -146,9 +145,9 @@ constinit const OpDef sinh = Elementwise<>{
     .precision = Precision::full,
     .samples = {{"f32[2,3]", "", -4, 4}, {"f32[]"}},
 };
+TN_OP(sinh);
 
-constinit const OpDef cosh = Elementwise<>{
-    .name = "cosh",
+constexpr auto cosh_def = Elementwise<>{
     .doc = "The hyperbolic cosine. Overflow gives infinity.",
     .types = inexact,
     .operands = Operands::inexact,
@@ -158,9 +157,9 @@ constinit const OpDef cosh = Elementwise<>{
     .precision = Precision::full,
     .samples = {{"f32[2,3]", "", -4, 4}, {"f32[]"}},
 };
+TN_OP(cosh);
 
-constinit const OpDef tanh = Elementwise<>{
-    .name = "tanh",
+constexpr auto tanh_def = Elementwise<>{
     .doc = "The hyperbolic tangent, between -1 and 1.",
     .types = inexact,
     .operands = Operands::inexact,
@@ -169,9 +168,9 @@ constinit const OpDef tanh = Elementwise<>{
     .partials = {[](T t, T, T out) { return t * (1 - out * out); }},
     .samples = {{"f32[2,3]", "", -4, 4}, {"f32[]"}},
 };
+TN_OP(tanh);
 
-constinit const OpDef asinh = Elementwise<>{
-    .name = "asinh",
+constexpr auto asinh_def = Elementwise<>{
     .doc = "The number whose hyperbolic sine is `x`.",
     .aliases = {"arcsinh"},
     .types = inexact,
@@ -183,9 +182,9 @@ constinit const OpDef asinh = Elementwise<>{
     }},
     .samples = {{"f32[2,3]", "", -5, 5}, {"f32[]"}},
 };
+TN_OP(asinh);
 
-constinit const OpDef acosh = Elementwise<>{
-    .name = "acosh",
+constexpr auto acosh_def = Elementwise<>{
     .doc = "The non-negative number whose hyperbolic cosine is `x`. Reals below 1 give NaN.",
     .aliases = {"arccosh"},
     .types = inexact,
@@ -198,9 +197,9 @@ constinit const OpDef acosh = Elementwise<>{
     .precision = Precision::full,
     .samples = {{"f32[2,3]", "", 1, 5}, {"f32[]", "", 1, 2}},
 };
+TN_OP(acosh);
 
-constinit const OpDef atanh = Elementwise<>{
-    .name = "atanh",
+constexpr auto atanh_def = Elementwise<>{
     .doc =
         "The number whose hyperbolic tangent is `x`. -1 and 1 give infinities, reals beyond them "
         "NaN.",
@@ -213,9 +212,9 @@ constinit const OpDef atanh = Elementwise<>{
     .precision = Precision::full,
     .samples = {{"f32[2,3]", "", -0.9, 0.9}, {"f32[]", "", -0.5, 0.5}},
 };
+TN_OP(atanh);
 
-constinit const OpDef degrees = Elementwise<>{
-    .name = "degrees",
+constexpr auto degrees_def = Elementwise<>{
     .doc = "Radians as degrees: `x * 180 / pi`.",
     .aliases = {"rad2deg"},
     .types = floats,
@@ -224,9 +223,9 @@ constinit const OpDef degrees = Elementwise<>{
     .partials = {[](T t) { return tn::degrees(t); }},
     .samples = {{"f32[2,3]"}, {"f32[]"}},
 };
+TN_OP(degrees);
 
-constinit const OpDef radians = Elementwise<>{
-    .name = "radians",
+constexpr auto radians_def = Elementwise<>{
     .doc = "Degrees as radians: `x * pi / 180`.",
     .aliases = {"deg2rad"},
     .types = floats,
@@ -235,5 +234,6 @@ constinit const OpDef radians = Elementwise<>{
     .partials = {[](T t) { return tn::radians(t); }},
     .samples = {{"f32[2,3]", "", -360, 360}, {"f32[]"}},
 };
+TN_OP(radians);
 
 }  // namespace tn::ops

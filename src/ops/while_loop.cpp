@@ -95,8 +95,7 @@ Tensors batch_while(const WhileAttrs& a, const BatchCall& call) {
 
 }  // namespace
 
-constinit const OpDef while_loop = Op<WhileAttrs>{
-    .name = "while_loop",
+constexpr auto while_loop_def = Op<WhileAttrs>{
     .doc = "What a graph makes of the carry, again and again, while another says to go on.",
     .args = {"*carry"},
     .results = {"*"},
@@ -107,5 +106,6 @@ constinit const OpDef while_loop = Op<WhileAttrs>{
     .vjp = rule<vjp_while>,
     .batch_rule = rule<batch_while>,
 };
+TN_OP(while_loop);
 
 }  // namespace tn::ops

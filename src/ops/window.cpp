@@ -64,8 +64,7 @@ TypeList infer_fold(const FoldAttrs& a, Types in) {
 
 }  // namespace
 
-constinit const OpDef window = Movement<WindowAttrs>{
-    .name = "window",
+constexpr auto window_def = Movement<WindowAttrs>{
     .doc =
         "The windows of `size` over the trailing axes (1 to 3, as many as `size` has numbers): "
         "[..., n] becomes [..., places, size], of several axes first all places, then all sizes. "
@@ -84,9 +83,9 @@ constinit const OpDef window = Movement<WindowAttrs>{
                 {"f32[2,6,7]", "size=[2,3], step=[2,1], dilation=[1,2]"},
                 {"f32[2,4,3,5]", "size=[2,1,2], step=[2]"}},
 };
+TN_OP(window);
 
-constinit const OpDef window_fold = Op<FoldAttrs>{
-    .name = "window_fold",
+constexpr auto window_fold_def = Op<FoldAttrs>{
     .doc =
         "Adds windows where they came from: the adjoint of `window` of a tensor whose trailing "
         "axes have `extents`. Elements that no window covers are 0.",
@@ -106,5 +105,6 @@ constinit const OpDef window_fold = Op<FoldAttrs>{
                 {"f32[2,3,3,2,3]", "extents=[6,7], step=[2,1], dilation=[1,2]"},
                 {"f32[2,2,2,2,2,1,2]", "extents=[4,3,5], step=[2]"}},
 };
+TN_OP(window_fold);
 
 }  // namespace tn::ops

@@ -18,7 +18,7 @@ using IsKept = FunctionRef<bool(const Graph&, const GraphOp&)>;
 
 Graph expanded(const Graph& graph, IsKept is_kept) {
   return replace_ops(graph, [&](const GraphOp& op) -> std::optional<Graph> {
-    if (!op.op->body || op.op == &ops::call || is_kept(graph, op)) return {};
+    if (!op.op->rules->body || op.op == &ops::call || is_kept(graph, op)) return {};
     return expanded(body_graph(*op.op, op.attr_data(), graph.in_types(op)), is_kept);
   });
 }
@@ -39,7 +39,7 @@ Graph merged(const Graph& graph) {
 /// Calls of library kernels for primitives: products are what is not to be computed twice.
 int64_t count_kernels(const Graph& graph, const HasKernel& has_kernel) {
   return std::ranges::count_if(
-      graph.ops, [&](const GraphOp& op) { return !op.op->body && has_kernel(graph, op); });
+      graph.ops, [&](const GraphOp& op) { return !op.op->rules->body && has_kernel(graph, op); });
 }
 
 /// Whether kernels that composites consist of are wanted by others too.
@@ -49,7 +49,7 @@ bool shares_parts(const Graph& graph, const HasKernel& has_kernel) {
   };
   int64_t kept = count(graph, has_kernel);
   for (const GraphOp& op : graph.ops) {
-    if (!op.op->body || !has_kernel(graph, op)) continue;
+    if (!op.op->rules->body || !has_kernel(graph, op)) continue;
     Graph body = body_graph(*op.op, op.attr_data(), graph.in_types(op));
     kept += count(body, is_never_kept);
   }
@@ -71,7 +71,7 @@ bool is_small_inside(const Graph& graph, const GraphOp& op, const PassContext& c
 Graph claim_composites(const Graph& graph, PassContext& context) {
   HasKernel has_kernel{context.target};
   bool any = std::ranges::any_of(
-      graph.ops, [&](const GraphOp& op) { return op.op->body && has_kernel(graph, op); });
+      graph.ops, [&](const GraphOp& op) { return op.op->rules->body && has_kernel(graph, op); });
   bool shares = any && !context.is_off("claim") && shares_parts(graph, has_kernel);
   return expanded(graph, [&](const Graph& around, const GraphOp& op) {
     if (!has_kernel(around, op) || context.is_off("claim")) return false;

@@ -115,7 +115,8 @@ class Folder {
   }
 
   void want_operands(const GraphOp& op) {
-    bool is_nest = op.op->lower && !library_kernel(*op.op, graph_.in_types(op), context_.target);
+    bool is_nest =
+        op.op->rules->lower && !library_kernel(*op.op, graph_.in_types(op), context_.target);
     bool is_kernel = op.op->family == Family::general && !is_nest && op.op != &ops::dot;
     for (Val v : graph_.in(op)) {
       at(is_wanted_, v) = true;

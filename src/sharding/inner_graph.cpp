@@ -123,7 +123,7 @@ const Attrs* with_graphs(const GraphOp& op, const std::vector<GraphRef>& graphs)
 std::optional<InnerGraph> inner_graph(const Graph& graph, const GraphOp& op) {
   auto rule = std::ranges::find(kControlFlow, op.op, &InsideRule::op);
   if (rule == std::end(kControlFlow))
-    return op.op->body ? std::optional(inside_composite(graph, op)) : std::nullopt;
+    return op.op->rules->body ? std::optional(inside_composite(graph, op)) : std::nullopt;
   InnerGraph inner;
   for (GraphRef one : graphs_of(op)) inner.values_of.push_back(append(inner.graph, *one));
   return rule->inside(op, std::move(inner));

@@ -53,7 +53,7 @@ const Attrs* local_attrs(const GraphOp& op, Types in, Types out, Types local_in,
                    *local_in[1]);
   else if (op.op == &ops::pad_with)
     localise_padding(*reinterpret_cast<ops::PadWithAttrs*>(made.data), *in[0], *local_in[0]);
-  else if (!op.op->body)
+  else if (!op.op->rules->body)
     localise_shapes(kind, made.data, *out[0], *local_out[0]);
   return intern(kind, made.data);
 }

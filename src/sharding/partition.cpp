@@ -271,7 +271,7 @@ class Partition {
     Types all(types), in = all.first(static_cast<size_t>(op.ins));
     try {
       const Attrs* attrs = attrs_for(i, division, finest_, types);
-      if (op.op->body && op.op != &ops::call && !keeps_body(i, division)) return false;
+      if (op.op->rules->body && op.op != &ops::call && !keeps_body(i, division)) return false;
       if (!divides_inside(i, division)) return false;
       return std::ranges::equal(infer_types(*op.op, attrs, in), all.subspan(in.size()));
     } catch (const Error&) {

@@ -75,7 +75,7 @@ Tensors batch_body(const OpDef& op, const void* attrs, const Tensors& in,
   }
   Tensors args = params;
   args.resize(std::max(args.size(), static_cast<size_t>(op.args.size())));
-  Tensors out = op.body(attrs, args), result;
+  Tensors out = op.rules->body(attrs, args), result;
   for (Batched& b : sweep_batch(tape_of(params, out), std::move(given), out, size))
     result.push_back(b.batched ? b.value : ops::with_batch(b.value, size));
   return result;
@@ -123,11 +123,11 @@ Tensors batch_by_scan(const OpDef& op, const void* attrs, const Tensors& in,
 Tensors batch_of(const OpDef& op, const void* attrs, const Tensors& in,
                  const std::vector<bool>& batched, Dim size) {
   DeviceScope inside(device_of(in));
-  if (op.batch_rule) return op.batch_rule(attrs, {in, batched, size});
+  if (op.rules->batch_rule) return op.rules->batch_rule(attrs, {in, batched, size});
   if (op.batch == Batch::aligned || op.family == Family::reduction || op.family == Family::movement)
     return batch_aligned(op, attrs, in, batched, size);
   if (op.is_elementwise()) return batch_elementwise(op, attrs, in, batched);
-  if (op.body) return batch_body(op, attrs, in, batched, size);
+  if (op.rules->body) return batch_body(op, attrs, in, batched, size);
   return batch_by_scan(op, attrs, in, batched, size);
 }
 

@@ -40,7 +40,7 @@ Tensors transpose_jvp(const Application& a, const Tensors& cts, const std::vecto
   for (size_t k = 0; k < a.in.size(); ++k)
     if (wanted[k]) params.push_back(tangents[k] = make_param(type_of(a.in[k])));
   Tensors out, given;
-  Tensors made = a.op.jvp(a.attrs, {a.in, a.out, wanted}, tangents);
+  Tensors made = a.op.rules->jvp(a.attrs, {a.in, a.out, wanted}, tangents);
   for (size_t i = 0; i < made.size(); ++i)
     if (made[i] && cts[i]) out.push_back(made[i]), given.push_back(cts[i]);
   return spread(sweep_back(tape_of(params, out), params, given), wanted);
@@ -56,7 +56,7 @@ struct TapedBody {
     for (size_t k = 0; k < in.size(); ++k)
       if (chosen[k]) copies.push_back(in[k] = taped_copy(in[k]));
     in.resize(std::max(in.size(), static_cast<size_t>(a.op.args.size())));  // absent ones
-    out = a.op.body(a.attrs, in);
+    out = a.op.rules->body(a.attrs, in);
   }
 };
 
@@ -81,7 +81,7 @@ Tensor broadcast_like(const Tensor& t, const Tensor& out) {
 Tensors jvp_by_partials(const Application& a, const Tensors& tangents) {
   Tensor sum;
   for (size_t k = 0; k < a.in.size(); ++k)
-    if (auto partial = a.op.partials[static_cast<int>(k)]; partial && tangents[k])
+    if (auto partial = a.op.rules->partials[static_cast<int>(k)]; partial && tangents[k])
       sum = added(sum, partial(a.attrs, tangents[k], a.in, a.out[0]));
   return {broadcast_like(sum, a.out[0])};
 }
@@ -126,10 +126,10 @@ Tensors jvp_of(const Application& a, const Tensors& given) {
   if (op.gradient == Gradient::zero || !any_set(given)) return Tensors(a.out.size());
   Tensors tangents = placed_like(given, a.in);
   DeviceScope inside(device_of(a.in));
-  if (op.jvp) return op.jvp(a.attrs, {a.in, a.out, mask_of(tangents)}, tangents);
-  if (op.partials.size()) return jvp_by_partials(a, tangents);
+  if (op.rules->jvp) return op.rules->jvp(a.attrs, {a.in, a.out, mask_of(tangents)}, tangents);
+  if (op.rules->partials.size()) return jvp_by_partials(a, tangents);
   if (op.linear != Linear::no) return jvp_linear(a, tangents);
-  if (op.body) return jvp_of_body(a, tangents);
+  if (op.rules->body) return jvp_of_body(a, tangents);
   fail_not_differentiable(op);
 }
 
@@ -140,17 +140,18 @@ static Tensors cotangents_of(const Application& a, const Tensors& given,
   if (op.gradient == Gradient::zero || !any_set(given)) return back;
   Tensors cts = placed_like(given, a.out);
   DeviceScope inside(device_of(a.in));
-  if (op.vjp)
-    if (Tensors made = op.vjp(a.attrs, {a.in, a.out, wanted}, cts); !made.empty()) return made;
-  if (op.jvp) return transpose_jvp(a, cts, wanted);
-  if (op.body) return vjp_of_body(a, cts, wanted);
-  if (!op.partials.size() && op.linear == Linear::no) fail_not_differentiable(op);
+  if (op.rules->vjp)
+    if (Tensors made = op.rules->vjp(a.attrs, {a.in, a.out, wanted}, cts); !made.empty())
+      return made;
+  if (op.rules->jvp) return transpose_jvp(a, cts, wanted);
+  if (op.rules->body) return vjp_of_body(a, cts, wanted);
+  if (!op.rules->partials.size() && op.linear == Linear::no) fail_not_differentiable(op);
   for (size_t k = 0; k < a.in.size(); ++k) {
     if (!wanted[k]) continue;
     int place = static_cast<int>(k);
     if (op.linear != Linear::no)
-      back[k] = op.adjoint(a.attrs, cts[0], a.in, place);
-    else if (auto partial = op.partials[place])
+      back[k] = op.rules->adjoint(a.attrs, cts[0], a.in, place);
+    else if (auto partial = op.rules->partials[place])
       back[k] = partial(a.attrs, cts[0], a.in, a.out[0]);
     if (back[k] && op.is_elementwise()) back[k] = sum_to(back[k], a.in[k].shape());
   }

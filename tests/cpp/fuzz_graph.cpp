@@ -148,7 +148,8 @@ class Drawing {
 
   const OpDef& draw_op() { return *one_of(surface_ops()); }
   std::string_view draw_attrs(const OpDef& op) {
-    return op.samples.size() > 0 ? op.samples[pick(op.samples.size())].attrs : "";
+    return op.rules->samples.size() > 0 ? op.rules->samples[pick(op.rules->samples.size())].attrs
+                                        : "";
   }
 
   Tensors pointwise() {
@@ -285,8 +286,8 @@ class Drawing {
 
   Tensors by_sample() {
     const OpDef& op = draw_op();
-    if (op.samples.size() == 0) return {};
-    const Sample& sample = op.samples[pick(op.samples.size())];
+    if (op.rules->samples.size() == 0) return {};
+    const Sample& sample = op.rules->samples[pick(op.rules->samples.size())];
     Tensors in;
     for (const Type& type : types_of(sample))
       in.push_back(adapted(any(), type, sample.lo, sample.hi));

@@ -96,7 +96,7 @@ TEST_CASE("the samples of the op table give the same bits as C") {
     batch = {};
   };
   for (const OpDef* op : surface_ops())
-    for (const Sample& sample : op->samples) {
+    for (const Sample& sample : op->rules->samples) {
       std::optional<Graph> graph = sample_graph(*op, sample);
       if (!graph) continue;
       Tensors in;

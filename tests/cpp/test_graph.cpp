@@ -123,10 +123,10 @@ TEST_CASE("graph: every sample of every op prints and parses back") {
   for (const OpDef* op : surface_ops()) {
     if (op == &scalar_leaf || op == &param_leaf) continue;
     INFO(std::string(op->name));
-    CHECK(op->samples.size() > 0);
+    CHECK(op->rules->samples.size() > 0);
     CHECK(find_op(op->name) == op);
-    for (std::string_view alias : op->aliases) CHECK(find_op(alias) == op);
-    for (const Sample& sample : op->samples) {
+    for (std::string_view alias : op->rules->aliases) CHECK(find_op(alias) == op);
+    for (const Sample& sample : op->rules->samples) {
       INFO(std::string(sample.args), "; ", std::string(sample.attrs));
       Tensors params;
       for (std::string_view rest = sample.args; !rest.empty();) {

@@ -156,7 +156,7 @@ struct Mlp {
 TEST_CASE("sets: every op gives the same bits when its kernels come from bytes") {
   int graphs = 0;
   for (const OpDef* op : op_table())
-    for (const Sample& sample : op->samples) {
+    for (const Sample& sample : op->rules->samples) {
       std::optional<Graph> graph = sample_graph(*op, sample);
       if (!graph) continue;
       INFO(to_text(*graph));

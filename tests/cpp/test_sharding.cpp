@@ -182,7 +182,7 @@ TEST_CASE("every op divided in every way gives what it gives on one worker") {
   Totals totals;
   int cases = 0;
   for (const OpDef* op : op_table())
-    for (const Sample& sample : op->samples) {
+    for (const Sample& sample : op->rules->samples) {
       if (ops::is_collective(*op)) continue;
       auto graph = sample_graph(*op, sample);
       if (!graph) continue;

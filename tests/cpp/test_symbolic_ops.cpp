@@ -192,7 +192,7 @@ void check_all(std::initializer_list<Effort> efforts, Make make, bool batched = 
   std::map<std::string, std::string> fixed;
   int served = 0, samples = 0;
   for (const OpDef* op : surface_ops())
-    for (const Sample& sample : op->samples) {
+    for (const Sample& sample : op->rules->samples) {
       auto [f, types] = make(*op, sample);
       if (!f || types.empty()) continue;
       std::string text = format("{}({}; {})", op->name, sample.args, sample.attrs);

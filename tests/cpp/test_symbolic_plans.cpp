@@ -81,7 +81,7 @@ TEST_CASE("every op that takes symbolic sizes gives the bits of the interpreter 
   int ops = 0, graphs = 0, optimised = 0;
   for (const OpDef* op : op_table()) {
     bool any = false;
-    for (const Sample& sample : op->samples) {
+    for (const Sample& sample : op->rules->samples) {
       std::optional<SymbolicGraph> drawn = symbolic_sample_graph(*op, sample);
       if (!drawn) continue;
       any = true, ++graphs;

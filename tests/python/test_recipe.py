@@ -92,7 +92,7 @@ def test_adding_an_op_takes_one_file(tmp_path):
     assert not source.exists(), f"{found[2]} exists already"
     text = found[1]
     source.write_text(text)
-    name = re.search(r"^constinit const OpDef (\w+) =", text, re.M)[1]
+    name = re.search(r"^TN_OP\((\w+)\);", text, re.M)[1]
     run([sys.executable, "tools/collect_ops.py"], cwd=tree)
 
     known = f"{ROOT}/src/ops/graph_ops.cpp"
@@ -100,6 +100,7 @@ def test_adding_an_op_takes_one_file(tmp_path):
         compile_like(known, tree, found[2], tmp_path / "op.o"),
         compile_like(known, tree, "src/ops/graph_ops.cpp", tmp_path / "graph_ops.o"),
         compile_like(known, tree, "src/ops/named_ops.cpp", tmp_path / "named_ops.o"),
+        compile_like(known, tree, "src/ops/op_rules.cpp", tmp_path / "op_rules.o"),
     ]
     package = tmp_path / "python" / "tenon"
     shutil.copytree(

@@ -46,7 +46,7 @@ const CallSpec& spec_of(PyObject* self) { return *reinterpret_cast<OpFunction*>(
 
 PyObject* get_name(PyObject* self, void*) { return text_object(spec_of(self).op->name); }
 PyObject* get_module(PyObject*, void*) { return text_object("tenon"); }
-PyObject* get_doc(PyObject* self, void*) { return text_object(spec_of(self).op->doc); }
+PyObject* get_doc(PyObject* self, void*) { return text_object(spec_of(self).op->rules->doc); }
 
 /// Built on demand: importing `inspect` costs more than importing this package.
 PyObject* get_signature(PyObject* self, void*) {
@@ -218,7 +218,7 @@ void bind_ops(nb::module_& m) {
       if (PyObject_SetAttr(tensor.ptr(), text.ptr(), function.ptr()) != 0) throw nb::python_error();
     };
     add(op->name);
-    for (std::string_view alias : op->aliases) add(alias);
+    for (std::string_view alias : op->rules->aliases) add(alias);
   }
   list_public(m);
 }

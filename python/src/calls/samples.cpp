@@ -50,7 +50,7 @@ nb::dict describe(const OpDef& op, const Sample& sample) {
   nb::dict row;
   row["op"] = text(op.name);
   nb::list aliases;
-  for (std::string_view alias : op.aliases) aliases.append(text(alias));
+  for (std::string_view alias : op.rules->aliases) aliases.append(text(alias));
   row["aliases"] = aliases;
   row["family"] = text(kFamilies[static_cast<size_t>(op.family)]);
   row["recorded"] = op.recorded;
@@ -79,7 +79,7 @@ void bind_samples(nb::module_& m) {
   m.def("_samples", [] {
     nb::list rows;
     for (const OpDef* op : surface_ops())
-      for (const Sample& sample : op->samples) rows.append(describe(*op, sample));
+      for (const Sample& sample : op->rules->samples) rows.append(describe(*op, sample));
     return rows;
   });
   m.def("_op_names", [] {

@@ -31,7 +31,7 @@ nb::dict list_op_blocks() {
   };
   for (const OpDef* op : surface_ops()) add(op->name, *op);
   for (const OpDef* op : surface_ops())
-    for (std::string_view alias : op->aliases) add(alias, *op);
+    for (std::string_view alias : op->rules->aliases) add(alias, *op);
   return blocks;
 }
 

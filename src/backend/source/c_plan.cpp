@@ -253,9 +253,9 @@ class PlanPrinter {
     std::string comment =
         format("/* {} of {}: {} */\n", op.name, join(types, ", "), join(results, ", "));
     const CSpelling* spelling = c_spelling(op);
-    if (!spelling && op.lower) {
+    if (!spelling && op.rules->lower) {
       loop::Lowering nest(std::string(op.name), source.in, source.out);
-      op.lower(attrs, nest);
+      op.rules->lower(attrs, nest);
       loop::Kernel kernel = nest.b.finish();
       return {
           file_.function_named(op.name, comment, [&](auto name) { return kernel_c(kernel, name); }),

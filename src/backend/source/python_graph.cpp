@@ -29,7 +29,7 @@ bool has_form(std::string_view target, const Graph& graph, const GraphOp& op) {
 
 Graph expanded(const Graph& graph, std::string_view target) {
   return replace_ops(graph, [&](const GraphOp& op) -> std::optional<Graph> {
-    if (!op.op->body || has_form(target, graph, op)) return {};
+    if (!op.op->rules->body || has_form(target, graph, op)) return {};
     return expanded(body_graph(*op.op, op.attr_data(), graph.in_types(op)), target);
   });
 }

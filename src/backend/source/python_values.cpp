@@ -58,11 +58,11 @@ Expression FunctionWriter::elementwise(const GraphOp& op) {
   loop::Builder b("scalar");
   std::vector<loop::S> arguments;
   for (TypeRef type : in) arguments.push_back(b.argument(b.add_argument(), type->dtype));
-  bool real_only = complex && op.op->complex;
+  bool real_only = complex && op.op->rules->complex;
   loop::S made{};
-  if (!real_only || op.op->scalar) {
+  if (!real_only || op.op->rules->scalar) {
     // Narrow floats: one operation rounds once by itself, a formula is computed in f32.
-    made = op.op->scalar(op.attr_data(), arguments.data());
+    made = op.op->rules->scalar(op.attr_data(), arguments.data());
     bool narrow = false;
     for (TypeRef type : in)
       narrow |= is_float(type->dtype) && info(type->dtype).compute != type->dtype;
@@ -72,7 +72,7 @@ Expression FunctionWriter::elementwise(const GraphOp& op) {
         loop::S x = b.argument(b.add_argument(), type->dtype);
         arguments.push_back(is_float(type->dtype) ? b.cast(x, info(type->dtype).compute) : x);
       }
-      made = op.op->scalar(op.attr_data(), arguments.data());
+      made = op.op->rules->scalar(op.attr_data(), arguments.data());
     }
   }
   std::vector<Expression> operands;
@@ -155,7 +155,7 @@ Expression FunctionWriter::complex_by_parts(const GraphOp& op) {
     }
     arguments.push_back(z);
   }
-  loop::Z made = op.op->complex(op.attr_data(), arguments.data());
+  loop::Z made = op.op->rules->complex(op.attr_data(), arguments.data());
   Expression re = recorded(b.kernel(), made.re.id, operands);
   DType type = b.value(made.re).type;
   if (!is_complex(out[0]->dtype)) {
