@@ -66,6 +66,21 @@ Compilation interpreted(const Graph& graph, const CompileOptions& options) {
   return {set, std::move(scope.held).owned_by(plan_of(*set, {}, counts)), {}};
 }
 
+/// Of sizes that `set` does not serve, those that leave tensors empty: zeros, or else all that the
+/// guards which do not hold are about.
+std::vector<Binding> emptying(const KernelSet& set, std::span<const Binding> sizes) {
+  bool has_zeros = std::ranges::count(sizes, 0, &Binding::value) > 0;
+  auto is_refused = [&](const Binding& b) {
+    return std::ranges::any_of(set.guards, [&](const SizeGuard& g) {
+      return !holds(g, sizes) && std::ranges::count(symbols_of(g.a), b.symbol) > 0;
+    });
+  };
+  std::vector<Binding> found;
+  std::ranges::copy_if(sizes, std::back_inserter(found),
+                       [&](const Binding& b) { return has_zeros ? b.value == 0 : is_refused(b); });
+  return found;
+}
+
 /// "s0=3, s1=8".
 std::string text_of(std::span<const Binding> sizes) {
   std::vector<std::string> values;
@@ -117,7 +132,7 @@ struct CompiledGraph::Made {
     Values sizes;
     Compilation made;
   };
-  static constexpr size_t kMostPlans = 16, kMostSets = 8;
+  static constexpr size_t kMostPlans = 16, kMostSets = 16;
 
   class Turn;
 
@@ -261,19 +276,25 @@ Compilation CompiledGraph::plan_that_fits(Made& made, std::span<const Binding> s
 std::unique_ptr<KernelSet> CompiledGraph::made_for(std::span<const Binding> sizes,
                                                    CompileCounts& counts) const {
   if (!compiler)
-    fail(Hint{"compile for sizes of 1 or more, or load the file with the whole library"},
+    fail(Hint{"narrow the ranges, or load the file with the whole library"},
          "run: the file has no kernels for {}, and the runtime has no compiler", text_of(sizes));
   LastingScope lasting;  // the set is kept
   CompileOptions options = options_;
   restore_constants(graph_, given_, options.constants);
   auto set = compiler->make_kernel_set(graph_, options, sizes, counts, {});
   if (set->serves(sizes)) return set;
-  // Some tensor is empty: these sizes have a graph of their own.
-  std::vector<SizeGuard> exact;
-  for (const Binding& b : sizes)
-    exact.push_back({SizeGuard::Kind::equal, b.symbol, b.value, true, {}});
-  Graph fixed = substitute(graph_, replacements(sizes));
-  return compiler->make_kernel_set(fixed, options, sizes, counts, std::move(exact));
+  // Some tensor is empty: the sizes that make it so have a graph of their own, for all values of
+  // the others if it serves them.
+  for (const std::vector<Binding>& fixed :
+       {emptying(*set, sizes), std::vector<Binding>(sizes.begin(), sizes.end())}) {
+    std::vector<SizeGuard> exact;
+    for (const Binding& b : fixed)
+      exact.push_back({SizeGuard::Kind::equal, b.symbol, b.value, true, {}});
+    Graph graph = substitute(graph_, replacements(fixed));
+    set = compiler->make_kernel_set(graph, options, sizes, counts, std::move(exact));
+    if (set->serves(sizes)) break;
+  }
+  return set;
 }
 
 std::vector<KernelSet> CompiledGraph::sets() const {

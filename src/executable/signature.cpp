@@ -152,6 +152,13 @@ std::vector<std::vector<Binding>> Signature::samples() const {
   // Each at its ends while the others are at opt.
   for (size_t i = 0; i < lo.size(); ++i)
     for (const Binding& end : {lo[i], hi[i]}) made.emplace_back(opt)[i] = end;
+  // Several at 0: kernels for some empty axes are no others' kernels.
+  constexpr size_t kMostWithZeros = 6;
+  std::vector<std::vector<Binding>> zeros = {opt};
+  for (size_t i = 0; i < lo.size(); ++i)
+    for (size_t k = zeros.size(); lo[i].value == 0 && k-- > 0 && zeros.size() <= kMostWithZeros;)
+      zeros.push_back(zeros[k]), zeros.back()[i] = lo[i];
+  made.insert(made.end(), zeros.begin() + 1, zeros.end());
   auto is_refused = [&](const std::vector<Binding>& sizes) {
     auto kept = [&](const SizeDemand& d) { return holds(d.guard, sizes); };
     return !std::ranges::all_of(demands, kept);

@@ -284,18 +284,36 @@ def test_sizes_are_inputs(library, tmp_path):
         loaded(x, np.int32(3))
 
 
+@pytest.mark.parametrize("lo", [0, 1])
+def test_sizes_that_leave_tensors_empty(library, tmp_path, lo):
+    """They have kernels of their own, for all values of the other sizes."""
+    n, m = (tn.NamedDimension(name, lo, 4, 8) for name in "nm")
+
+    def f(x):
+        return tn.softmax(x[lo:]) + 1  # with one row, or none: empty
+
+    tn.compile(f, args=[tn.InputInfo((n, m), tn.float32)]).save(tmp_path / "empty.tnx")
+    loaded = rt.Executable(library, tmp_path / "empty.tnx")
+    for rows in range(lo, 9):
+        for columns in range(lo, 9):
+            x = numbers(rows, columns)
+            assert_same(loaded(x), [f(tn.array(x)).numpy()])
+
+
 def test_sizes_that_no_kernel_serves(library, tmp_path):
-    """Tensors that are empty at some sizes have kernels of their own."""
-    n, m = (tn.NamedDimension(name, 0, 4, 8) for name in "nm")
-    made = tn.compile(lambda x: tn.softmax(x) + 1, args=[tn.InputInfo((n, m), tn.float32)])
+    """Only sizes that are far from all that was tried when compiling."""
+    dims = [tn.NamedDimension(name, 0, 4, 8) for name in "abcde"]
+    made = tn.compile(lambda x: x + 1, args=[tn.InputInfo(dims, tn.float32)])
     made.save(tmp_path / "empty.tnx")
     loaded = rt.Executable(library, tmp_path / "empty.tnx")
-    assert loaded(numbers(4, 3))[0].shape == (4, 3)
+    assert loaded(numbers(4, 3, 2, 1, 0))[0].shape == (4, 3, 2, 1, 0)
     with pytest.raises(rt.Failure) as caught:
-        loaded(numbers(0, 5))
+        loaded(numbers(3, 0, 5, 0, 0))
     first, hint = str(caught.value).split("\n")
-    assert first == "run: the file has no kernels for n=0, m=5, and the runtime has no compiler"
-    assert hint == "  hint: compile for sizes of 1 or more, or load the file with the whole library"
+    assert first == (
+        "run: the file has no kernels for a=3, b=0, c=5, d=0, e=0, and the runtime has no compiler"
+    )
+    assert hint == "  hint: narrow the ranges, or load the file with the whole library"
 
 
 def test_calls_from_several_threads(library, tmp_path):
