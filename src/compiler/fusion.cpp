@@ -117,7 +117,8 @@ Fuser::Role Fuser::find_role(size_t i) {
   if (is_empty(op.out)) return Role::alone;
   if (has_loop_form(graph_, op, target_)) return op.op->is_elementwise() ? Role::point : Role::fold;
   if (out_.immediate) return Role::alone;
-  bool may_nest = may_nest_ || !library_kernel(*op.op, graph_.in_types(op), target_);
+  const LibraryKernel* kernel = library_kernel(*op.op, graph_.in_types(op), target_);
+  bool may_nest = !kernel || (may_nest_ && !kernel->beats_loops);
   int cost = may_nest ? pointwise_nest_cost(graph_, op) : -1;
   if (cost < 0) return Role::alone;
   cones_[i].cost = cost;

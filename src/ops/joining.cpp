@@ -100,6 +100,23 @@ Type infer_concat(const ConcatAttrs& a, Types in) {
   return out;
 }
 
+/// An element comes from the last operand that begins at or before it.
+void lower_concat(const ConcatAttrs& a, loop::Lowering& l) {
+  loop::Coords to = l.loops(l.out[0]->shape), from = to;
+  auto axis = static_cast<size_t>(a.axis->i);
+  loop::Element joined;
+  Dim begin = 0;
+  for (size_t i = 0; i < l.in.size(); ++i) {
+    Dim extent = l.in[i]->shape[a.axis->i];
+    from[axis] = l.sub(to[axis], l.number(begin));
+    loop::Element part = l.load(static_cast<int>(i), from, l.inside({{from[axis], extent}}));
+    S is_before = l.b.index(to[axis]) < l.b.index(l.number(begin));
+    joined = i == 0 ? part : loop::select(is_before, joined, part);
+    begin += extent;
+  }
+  l.store(0, to, joined);
+}
+
 /// Each operand gets its part.
 Tensors vjp_concat(const ConcatAttrs& a, const Primal& p, const Tensors& cts) {
   Tensors back;
@@ -305,6 +322,7 @@ constexpr auto concat_def = Op<ConcatAttrs>{
     .args = {"*arrays"},
     .prepare = rule<prepare_concat>,
     .infer = rule<infer_concat>,
+    .lower = rule<lower_concat>,
     .linear = Linear::jointly,
     .vjp = rule<vjp_concat>,
     .batch = Batch::aligned,

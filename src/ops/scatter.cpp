@@ -244,6 +244,48 @@ Tensor adjoint_slice_update(const SliceAttrs& a, const Tensor& ct, const Tensors
   return emit(slice_update, {ct, filled(0, ct.dtype(), in[1].shape())}, a);
 }
 
+/// `x` with `update` where, along each axis k, `to[k] - start[k]` is a place of it times the step.
+void lower_update(loop::Lowering& l, const loop::Coords& to, const loop::Coords& start,
+                  const Ints& step) {
+  loop::Coords from;
+  std::vector<std::pair<PolyId, Dim>> bounds;
+  S within;
+  for (int k = 0; k < l.in[0]->rank(); ++k) {
+    PolyId place = l.sub(to[static_cast<size_t>(k)], start[static_cast<size_t>(k)]);
+    Dim extent = l.in[1]->shape[k];
+    PolyId count = l.number(Dim(step[k]));
+    from.push_back(step[k] == 1 ? place : l.b.polys().div(place, count));
+    bounds.push_back({from.back(), extent});
+    S at = l.b.index(from.back()), here = (at >= 0.0) & (at < l.b.index(l.number(extent)));
+    if (step[k] != 1) here = here & (l.b.index(l.b.polys().mod(place, count)) < 1.0);
+    within = within.builder ? within & here : here;
+  }
+  loop::Element x = l.load(0, to), update = l.load(1, from, l.inside(bounds));
+  l.store(0, to, within.builder ? loop::select(within, update, x) : update);
+}
+
+void lower_slice_update(const SliceAttrs& a, loop::Lowering& l) {
+  loop::Coords to = l.loops(l.out[0]->shape), start(to.size(), l.number(Dim(0)));
+  Ints step;
+  for (size_t k = 0; k < to.size(); ++k) step.push_back(1);
+  for (int i = 0; i < a.axis->size(); ++i) {
+    int k = (*a.axis)[i].i;
+    start[static_cast<size_t>(k)] = l.number(a.start[i].size()), step[k] = (*a.step)[i];
+  }
+  lower_update(l, to, start, step);
+}
+
+/// A start is moved so that the whole update lies inside.
+void lower_dynamic_update(const NoAttrs&, loop::Lowering& l) {
+  loop::Coords to = l.loops(l.out[0]->shape), start;
+  Ints step;
+  for (int k = 0; k < l.in[0]->rank(); ++k) {
+    Dim places = l.in[0]->shape[k] - l.in[1]->shape[k] + Dim(1);
+    start.push_back(l.coordinate(l.load_real(k + 2, {}), places)), step.push_back(1);
+  }
+  lower_update(l, to, start, step);
+}
+
 void prepare_dynamic_update(NoAttrs&, Tensors& in) {
   in[1] = cast_to(in[1], in[0].dtype());
   for (size_t i = 2; i < in.size(); ++i) {
@@ -354,6 +396,7 @@ constexpr auto slice_update_def = Op<SliceAttrs>{
     .args = {"x", "update"},
     .prepare = rule<prepare_slice_update>,
     .infer = rule<infer_slice_update>,
+    .lower = rule<lower_slice_update>,
     .linear = Linear::jointly,
     .adjoint = rule<adjoint_slice_update>,
     .batch = Batch::aligned,
@@ -371,6 +414,7 @@ constexpr auto dynamic_update_slice_def = Op<>{
     .args = {"x", "update", "*starts"},
     .prepare = rule<prepare_dynamic_update>,
     .infer = rule<infer_dynamic_update>,
+    .lower = rule<lower_dynamic_update>,
     .linear = Linear::jointly,
     .adjoint = rule<adjoint_dynamic_update>,
     .batch_rule = rule<batch_dynamic_update>,

@@ -78,6 +78,7 @@ struct LibraryKernel {
   void (*run)(const LibraryCall& call);
   bool (*claims)(Types in) = nullptr;  // operands that it computes; null: all that the op takes
   const TiledForm* tiled = nullptr;
+  bool beats_loops = false;  // on this target it is faster than the op's loop nest, fused or not
 };
 
 /// The kernel that the backend of `target` has for an op on operands of these types; null: none.

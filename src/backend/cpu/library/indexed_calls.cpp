@@ -149,10 +149,10 @@ void run_concat(const LibraryCall& call) {
 constexpr LibraryKernel kEntriesIndexing[] = {
     {&ops::gather, run_gather},
     {&ops::scatter, run_scatter},
-    {&ops::slice_update, run_slice_update},
-    {&ops::dynamic_update_slice, run_dynamic_update},
+    {.op = &ops::slice_update, .run = run_slice_update, .beats_loops = true},
+    {.op = &ops::dynamic_update_slice, .run = run_dynamic_update, .beats_loops = true},
     {&ops::pad_with, run_pad},
-    {&ops::concat, run_concat},
+    {.op = &ops::concat, .run = run_concat, .beats_loops = true},
 };
 
 }  // namespace
