@@ -52,11 +52,33 @@ Tensor all_min(const Tensor& x, const Group& group = init(), Place place = Place
 Tensor all_gather(const Tensor& x, const Group& group = init(), Place place = Place::current());
 /// The sum of the `x` of all workers, of which each gets an equal part along axis 0.
 Tensor sum_scatter(const Tensor& x, const Group& group = init(), Place place = Place::current());
+/// Another name of `sum_scatter`.
+inline Tensor reduce_scatter(const Tensor& x, const Group& group = init(),
+                             Place place = Place::current()) {
+  return sum_scatter(x, group, place);
+}
 /// Part r of `x` along axis 0 goes to worker r; the result joins the parts that arrive.
 Tensor all_to_all(const Tensor& x, const Group& group = init(), Place place = Place::current());
 /// The `x` of worker `root`, on all workers.
 Tensor broadcast(const Tensor& x, int root = 0, const Group& group = init(),
                  Place place = Place::current());
+
+/// Sends `x` to worker `to`, which receives it with `recv`, and returns `x`. Messages are exchanged
+/// in the order of the calls: when they are called, or when a traced function runs.
+Tensor send(const Tensor& x, int to, const Group& group = init(), Place place = Place::current());
+/// The tensor that worker `from` sends. Its shape and element type must be the given ones.
+Tensor recv(const Shape& shape, DType dtype, int from, const Group& group = init(),
+            Place place = Place::current());
+/// A tensor with the shape and element type of `x`, from worker `from`.
+Tensor recv_like(const Tensor& x, int from, const Group& group = init(),
+                 Place place = Place::current());
+
+/// `x`, the same on all workers, where each goes on with its own part of the work: the gradient is
+/// the sum of those of all workers.
+Tensor sum_gradients(const Tensor& x, const Group& group = init(), Place place = Place::current());
+/// `all_sum` where all workers go on with the same work: the gradient of each term is that of the
+/// sum, and not W times as much.
+Tensor sum_replicated(const Tensor& x, const Group& group = init(), Place place = Place::current());
 
 }  // namespace distributed
 }  // namespace tn

@@ -26,6 +26,12 @@ __all__ = [
     "broadcast",
     "init",
     "is_available",
+    "recv",
+    "recv_like",
+    "reduce_scatter",
+    "send",
+    "sum_gradients",
+    "sum_replicated",
     "sum_scatter",
 ]
 
@@ -82,6 +88,9 @@ def sum_scatter(x: _core.Tensor, group: Group | None = None) -> _core.Tensor:
     return _core._sum_scatter(_asarray(x), group or init())
 
 
+reduce_scatter = sum_scatter
+
+
 def all_to_all(x: _core.Tensor, group: Group | None = None) -> _core.Tensor:
     """Send part r of `x` along axis 0 to worker r, and join the parts that arrive."""
     return _core._all_to_all(_asarray(x), group or init())
@@ -90,6 +99,46 @@ def all_to_all(x: _core.Tensor, group: Group | None = None) -> _core.Tensor:
 def broadcast(x: _core.Tensor, root: int = 0, group: Group | None = None) -> _core.Tensor:
     """Return the `x` of worker `root`, on all workers."""
     return _core._broadcast(_asarray(x), root, group or init())
+
+
+def send(x: _core.Tensor, dst: int, group: Group | None = None) -> _core.Tensor:
+    """Send `x` to worker `dst`, which receives it with `recv`, and return `x`.
+
+    Messages are exchanged in the order of the calls. A message is exchanged when it is called; in a
+    compiled function, when the function runs. Evaluate a pending collective first if the other
+    worker takes part in it before it comes to the message.
+    """
+    return _core._send(_asarray(x), dst, group or init())
+
+
+def recv(
+    shape: tuple[int, ...], dtype: Any, src: int, group: Group | None = None
+) -> _core.Tensor:
+    """Return the tensor that worker `src` sends, which must have this shape and element type."""
+    return _core._recv_like(_core.zeros(shape, dtype=dtype), src, group or init())
+
+
+def recv_like(x: _core.Tensor, src: int, group: Group | None = None) -> _core.Tensor:
+    """Return the tensor that worker `src` sends: one with the shape and element type of `x`."""
+    return _core._recv_like(_asarray(x), src, group or init())
+
+
+def sum_gradients(x: _core.Tensor, group: Group | None = None) -> _core.Tensor:
+    """Return `x`, whose gradient is the sum of the gradients of all workers.
+
+    For a value that is the same on all workers, where each goes on with its own part of the work:
+    the input of a layer that is divided between them.
+    """
+    return _core._sum_gradients(_asarray(x), group or init())
+
+
+def sum_replicated(x: _core.Tensor, group: Group | None = None) -> _core.Tensor:
+    """Return the sum of `x` over the workers, which all go on with the same work.
+
+    As `all_sum`, but every worker computes the same loss from it. The gradient of `x` is that of
+    one loss, not of the sum of all.
+    """
+    return _core._sum_replicated(_asarray(x), group or init())
 
 
 def average_gradients(gradients: Any, group: Group | None = None) -> Any:

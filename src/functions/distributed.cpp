@@ -5,8 +5,10 @@
 #include "base/error.h"
 #include "ir/emit.h"
 #include "ir/place.h"
+#include "ir/trace.h"
 #include "ops/collectives.h"
 #include "ops/op_decls.h"
+#include "ops/shapes.h"
 #include "tenon/ops.h"
 #include "workers/world.h"
 
@@ -31,6 +33,23 @@ ops::DigitAttrs rows_of(const Group& group) {
 void check_rows(std::string_view op, const Tensor& x, const Group& group) {
   if (x.rank() == 0 || x.dim(0) % group.size() != 0)
     fail("{}: {} workers do not divide axis 0: {}", op, group.size(), *type_of(x));
+}
+
+/// Runs a message now, or in a traced function after the effects before it. `done` follows.
+Tensors perform_message(const OpDef& op, Tensors in, const void* attrs, size_t done) {
+  if (const Trace* trace = Trace::tracing()) {
+    if (trace->anchor) in.push_back(trace->anchor);
+    if (!trace->effects.empty()) in.push_back(trace->effects.back());
+  }
+  Tensors out = emit_all(op, in, attrs);
+  Trace::perform(out[done]);
+  return out;
+}
+
+void check_peer(std::string_view op, int peer, const Group& group) {
+  if (peer < 0 || peer >= group.size())
+    fail("{}: there is no worker {}: the group has {}", op, peer, group.size());
+  if (peer == group.rank()) fail("{}: worker {} has no message for itself", op, peer);
 }
 
 }  // namespace
@@ -96,6 +115,38 @@ Tensor all_to_all(const Tensor& x, const Group& group, Place place) {
                            .axis = Axis(1),
                            .to_axis = Axis(0)};
   return reshape(emit(ops::all_to_all, {reshape(x, split)}, attrs), shape);
+}
+
+Tensor sum_gradients(const Tensor& x, const Group& group, Place place) {
+  LocScope scope(place);
+  if (group.size() == 1) return x;
+  return emit(ops::vary, {x}, ops::GroupAttrs{intern(group.name()), group.size()});
+}
+
+Tensor sum_replicated(const Tensor& x, const Group& group, Place place) {
+  LocScope scope(place);
+  if (group.size() == 1) return x;
+  return emit(ops::all_sum, {x}, ops::GroupAttrs{intern(group.name()), group.size()});
+}
+
+Tensor send(const Tensor& x, int to, const Group& group, Place place) {
+  LocScope scope(place);
+  check_peer("send", to, group);
+  ops::SendAttrs attrs{intern(group.name()), group.size(), to};
+  perform_message(ops::send, {cast_to(x, x.dtype())}, &attrs, 0);
+  return x;
+}
+
+Tensor recv(const Shape& shape, DType dtype, int from, const Group& group, Place place) {
+  LocScope scope(place);
+  check_peer("recv", from, group);
+  ops::check_sizes("recv", shape);
+  ops::ReceiveAttrs attrs{intern(group.name()), group.size(), from, shape, dtype};
+  return perform_message(ops::recv, {}, &attrs, 1)[0];
+}
+
+Tensor recv_like(const Tensor& x, int from, const Group& group, Place place) {
+  return recv(x.shape(), x.dtype(), from, group, place);
 }
 
 Tensor broadcast(const Tensor& x, int root, const Group& group, Place place) {

@@ -65,6 +65,28 @@ struct ExchangeAttrs {
   }
 };
 
+/// Another worker of a group, which a message is for.
+struct SendAttrs {
+  std::string_view mesh_axis;
+  int64_t workers = 1, peer = 0;
+  static constexpr void fields(auto& a, auto&& f) {
+    f("mesh_axis", a.mesh_axis, required), f("workers", a.workers, required);
+    f("peer", a.peer, required);
+  }
+};
+
+/// Another worker of a group, which a message comes from, and what it holds.
+struct ReceiveAttrs {
+  std::string_view mesh_axis;
+  int64_t workers = 1, peer = 0;
+  Shape shape;
+  DType dtype = DType::f32;
+  static constexpr void fields(auto& a, auto&& f) {
+    f("mesh_axis", a.mesh_axis, required), f("workers", a.workers, required);
+    f("peer", a.peer, required), f("shape", a.shape, required), f("dtype", a.dtype, required);
+  }
+};
+
 /// Whether workers compute the op together. The first attribute is the axis of the mesh.
 bool is_collective(const OpDef& op);
 

@@ -7,7 +7,8 @@
 namespace tn {
 
 bool has_effects(const GraphOp& op) {
-  if (op.op == &ops::print || op.op == &ops::check) return true;
+  static constexpr const OpDef* kEffects[] = {&ops::print, &ops::check, &ops::send, &ops::recv};
+  if (std::ranges::count(kEffects, op.op) > 0) return true;
   if (!op.attrs) return false;
   for (const Field& f : list_fields(*op.op->attrs, const_cast<void*>(op.attr_data())).items)
     if (f.kind == FieldKind::graph)

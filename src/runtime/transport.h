@@ -16,6 +16,8 @@ enum class Collective : uint8_t {
   reduce_scatter,  // in: one piece per worker; out: the fold of this worker's pieces
   all_to_all,      // in and out: one piece per worker
   broadcast,       // out: the operand of `peer`
+  send,            // of one worker to another: these two are no calls of all workers
+  recv,
 };
 std::string_view name_of(Collective kind);
 

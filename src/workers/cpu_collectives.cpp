@@ -131,6 +131,23 @@ void run_all_broadcast(const LibraryCall& call) {
   run(a.mesh_axis, a.workers, made);
 }
 
+void run_send(const LibraryCall& call) {
+  const auto& a = *static_cast<const SendAttrs*>(call.attrs);
+  CollectiveCall made = call_of(Collective::send, call);
+  made.peer = static_cast<int32_t>(a.peer);
+  group_of(a.mesh_axis, a.workers).send(made);
+}
+
+void run_recv(const LibraryCall& call) {
+  const auto& a = *static_cast<const ReceiveAttrs*>(call.attrs);
+  group_of(a.mesh_axis, a.workers)
+      .receive({.kind = Collective::recv,
+                .element = element_of(call.out_types[0]->dtype),
+                .count = call.out_types[0]->elements,
+                .peer = static_cast<int32_t>(a.peer),
+                .out = call.out[0]});
+}
+
 constexpr LibraryKernel kEntriesCollectives[] = {
     {&ops::all_sum, run_all_sum},
     {&ops::all_fold, run_all_fold},
@@ -139,6 +156,8 @@ constexpr LibraryKernel kEntriesCollectives[] = {
     {&ops::all_to_all, run_all_to_all},
     {&ops::slice_of_worker, run_slice_of_worker},
     {&ops::all_broadcast, run_all_broadcast},
+    {&ops::send, run_send},
+    {&ops::recv, run_recv},
 };
 
 }  // namespace

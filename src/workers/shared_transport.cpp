@@ -22,11 +22,6 @@ constexpr auto kSpin = std::chrono::microseconds(20);
 constexpr int kSliceMilliseconds = 50;       // between looks at the user's interrupt
 constexpr int64_t kOneShotBytes = 64 << 10;  // up to here every worker folds all of it
 
-Clock::duration timeout() {
-  static const int64_t seconds = environment_number("TENON_COLLECTIVE_TIMEOUT", 1, 300);
-  return std::chrono::seconds(seconds);
-}
-
 void pause() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
@@ -46,11 +41,23 @@ const std::byte* bytes_at(const void* p, int64_t offset) {
 }
 std::byte* bytes_at(void* p, int64_t offset) { return static_cast<std::byte*>(p) + offset; }
 
+std::string_view name_of(Element type) {
+  constexpr std::string_view kNames[] = {
+      "bool",   "int8",    "int16",    "int32",   "int64",   "uint8",     "uint16",    "uint32",
+      "uint64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128"};
+  return kNames[static_cast<size_t>(type)];
+}
+
 std::string place_text(std::string_view place) {
   return place.empty() ? std::string() : format(" ({})", place);
 }
 
 }  // namespace
+
+std::chrono::steady_clock::duration collective_timeout() {
+  static const int64_t seconds = environment_number("TENON_COLLECTIVE_TIMEOUT", 1, 300);
+  return std::chrono::seconds(seconds);
+}
 
 SharedTransport::SharedTransport(std::shared_ptr<WorldMemory> memory, int rank)
     : memory_(std::move(memory)), world_(memory_), rank_(rank), size_(memory_->size()) {
@@ -106,27 +113,33 @@ void SharedTransport::run(const CollectiveCall& call) {
     record().busy = 0;
     throw;
   } catch (...) {  // an interrupt, or no memory: the others would wait for this worker
-    fail_all(format("worker {} left {}", rank_, text_of(mine())));
+    fail_all(format("{} left {}", name_of_worker(rank_), text_of(mine())));
     record().busy = 0;
     throw;
   }
   record().busy = 0;
 }
 
+PublishedCall SharedTransport::published(const CollectiveCall& call, uint64_t number) const {
+  PublishedCall made{.number = number,
+                     .count = call.count,
+                     .peer = call.peer,
+                     .kind = static_cast<uint8_t>(call.kind),
+                     .fold = static_cast<uint8_t>(call.fold),
+                     .element = static_cast<uint8_t>(call.element),
+                     .place = {}};
+  size_t length = std::min(call.place.size(), sizeof made.place - 1);
+  std::memcpy(made.place, call.place.data(), length);
+  return made;
+}
+
 void SharedTransport::publish(const CollectiveCall& call) {
   ++number_;
-  PublishedCall& to = record().calls[number_ % 2];
-  to = {.number = number_,
-        .count = call.count,
-        .peer = call.peer,
-        .kind = static_cast<uint8_t>(call.kind),
-        .fold = static_cast<uint8_t>(call.fold),
-        .element = static_cast<uint8_t>(call.element),
-        .place = {}};
-  size_t length = std::min(call.place.size(), sizeof to.place - 1);
-  std::memcpy(to.place, call.place.data(), length);
+  record().calls[number_ % 2] = published(call, number_);
   is_checked_ = false;
 }
+
+std::string SharedTransport::name_of_worker(int rank) const { return format("worker {}", rank); }
 
 /// After the first phase of a call: what the others do must be the same.
 void SharedTransport::check_others() {
@@ -134,12 +147,10 @@ void SharedTransport::check_others() {
   const PublishedCall& own = mine();
   for (int other = 0; other < size_; ++other) {
     const PublishedCall& theirs = memory_->record(other).calls[number_ % 2];
-    if (theirs.count == own.count && theirs.peer == own.peer && theirs.kind == own.kind &&
-        theirs.fold == own.fold && theirs.element == own.element)
-      continue;
-    fail_all(format("workers disagree: worker {} calls {}, worker {} calls {}",
-                    std::min(rank_, other), text_of(rank_ < other ? own : theirs),
-                    std::max(rank_, other), text_of(rank_ < other ? theirs : own)));
+    if (is_same_call(theirs, own)) continue;
+    fail_all(format("workers disagree: {} calls {}, {} calls {}",
+                    name_of_worker(std::min(rank_, other)), text_of(rank_ < other ? own : theirs),
+                    name_of_worker(std::max(rank_, other)), text_of(rank_ < other ? theirs : own)));
     fail_with_others();
   }
 }
@@ -158,6 +169,9 @@ void SharedTransport::exchange(const CollectiveCall& call) {
     case Collective::reduce_scatter:
     case Collective::all_to_all:
       return scatter(call, bytes);
+    case Collective::send:
+    case Collective::recv:
+      return;  // no calls of all workers
   }
 }
 
@@ -269,15 +283,15 @@ void SharedTransport::wait(int other, std::atomic<uint32_t>& word, std::atomic<u
     uint32_t seen = word.load();
     if (reached(seen) || world_->has_failed()) return true;
     if (has_ended)
-      fail_all(format("worker {} has ended, but worker {} waits for it{}", other, rank_,
-                      whereabouts(record())));
+      fail_all(format("{} has ended, but {} waits for it{}", name_of_worker(other),
+                      name_of_worker(rank_), whereabouts(record())));
     sleep_until_change(word, seen, kSliceMilliseconds);
     return false;
   };
   try {
     while (!woken()) {
       stop_if_asked();
-      if (Clock::now() - began > timeout()) fail_late();
+      if (Clock::now() - began > collective_timeout()) fail_late();
     }
   } catch (...) {
     sleepers.fetch_sub(1);
@@ -288,59 +302,90 @@ void SharedTransport::wait(int other, std::atomic<uint32_t>& word, std::atomic<u
 }
 
 /// Time is up. The reason says where every worker is.
-void SharedTransport::fail_late() {
+void SharedTransport::fail_late() { fail_all(late_text()); }
+
+std::string SharedTransport::late_text() const {
   std::string text =
-      format("no progress for {} s in {}",
-             std::chrono::duration_cast<std::chrono::seconds>(timeout()).count(), text_of(mine()));
+      format("no progress for {} s{}",
+             std::chrono::duration_cast<std::chrono::seconds>(collective_timeout()).count(),
+             whereabouts(record()));
   for (int other = 0; other < size_; ++other) {
     std::string where = whereabouts(memory_->record(other));
-    text += format("; worker {} is{}", other, where.empty() ? " before its first call" : where);
+    text += format("; {} is{}", name_of_worker(other),
+                   where.empty() ? " before its first call" : where);
   }
-  fail_all(text);
+  return text;
 }
 
 void SharedTransport::fail_with_others() { throw WorkerFailed(world_->reason()); }
 
-void SharedTransport::send(const CollectiveCall& call) {
-  Channel& to = memory_->channel(rank_, call.peer);
-  pass(call, to, true, [&](std::byte* room, int64_t at, size_t piece) {
-    std::memcpy(room, bytes_at(call.in, at), piece);
+void SharedTransport::with_message(const CollectiveCall& call, FunctionRef<void()> work) {
+  std::lock_guard lock(mutex_);
+  if (world_->has_failed()) fail_with_others();
+  record().message = published(call, ++messages_);
+  record().busy = 2;
+  try {
+    work();
+  } catch (const WorkerFailed&) {
+    record().busy = 0;
+    throw;
+  } catch (...) {
+    fail_all(format("{} left {}", name_of_worker(rank_), text_of(record().message)));
+    record().busy = 0;
+    throw;
+  }
+  record().busy = 0;
+}
+
+void SharedTransport::send_to(int peer, const CollectiveCall& call) {
+  Channel& to = memory_->channel(rank_, peer);
+  with_message(call, [&] {
+    pass(call, peer, to, true, [&](std::byte* room, int64_t at, size_t piece) {
+      std::memcpy(room, bytes_at(call.in, at), piece);
+    });
   });
 }
 
-void SharedTransport::receive(const CollectiveCall& call) {
-  Channel& from = memory_->channel(call.peer, rank_);
-  pass(call, from, false, [&](std::byte* room, int64_t at, size_t piece) {
-    std::memcpy(bytes_at(call.out, at), room, piece);
+void SharedTransport::receive_from(int peer, const CollectiveCall& call) {
+  Channel& from = memory_->channel(peer, rank_);
+  with_message(call, [&] {
+    pass(call, peer, from, false, [&](std::byte* room, int64_t at, size_t piece) {
+      std::memcpy(bytes_at(call.out, at), room, piece);
+    });
   });
 }
 
 /// The pieces of a message, through a room for two of them.
-void SharedTransport::pass(const CollectiveCall& call, Channel& channel, bool sends,
+void SharedTransport::pass(const CollectiveCall& call, int peer, Channel& channel, bool sends,
                            FunctionRef<void(std::byte*, int64_t, size_t)> move) {
-  std::lock_guard lock(mutex_);
   int64_t bytes = call.count * static_cast<int64_t>(element_bytes(call.element)), at = 0;
   std::atomic<uint32_t>& own = sends ? channel.written : channel.read;
   std::atomic<uint32_t>& theirs = sends ? channel.read : channel.written;
   do {
     uint32_t done = own.load();
     // The sender may be two pieces ahead of the receiver, who needs one to be written.
-    wait(call.peer, theirs, channel.sleepers, [&](uint32_t now) {
+    wait(peer, theirs, channel.sleepers, [&](uint32_t now) {
       return sends ? done - now < 2 : static_cast<int32_t>(now - done) > 0;
     });
-    int64_t& said = channel.bytes[done % 2];
-    if (sends) said = bytes;
-    if (said != bytes) {
-      fail_all(format("workers disagree: worker {} sends {} bytes, worker {} expects {}{}",
-                      call.peer, said, rank_, bytes, place_text(call.place)));
-      fail_with_others();
-    }
+    Channel::About& about = channel.about[done % 2];
+    auto element = static_cast<uint8_t>(call.element);
+    if (sends) about = {call.count, element};
+    if (about.count != call.count || about.element != element)
+      fail_different_message(call, about.count, about.element, name_of_worker(peer));
     auto piece = static_cast<size_t>(std::min(kChannelBytes, bytes - at));
     if (piece) move(channel.room[done % 2], at, piece);
     own.exchange(done + 1);
     if (channel.sleepers.load() > 0) wake(own);
     at += static_cast<int64_t>(piece);
   } while (at < bytes);
+}
+
+void SharedTransport::fail_different_message(const CollectiveCall& call, int64_t count,
+                                             uint8_t element, const std::string& peer) {
+  fail_all(format("workers disagree: {} sends {} elements of type {}, {} expects {} of type {}{}",
+                  peer, count, name_of(static_cast<Element>(element)), name_of_worker(rank_),
+                  call.count, name_of(call.element), place_text(call.place)));
+  fail_with_others();
 }
 
 }  // namespace tn::workers

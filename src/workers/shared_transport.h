@@ -4,6 +4,7 @@
 // A collective is a number of phases. In a phase every worker writes into its own slot, arrives,
 // waits for all others, and reads their slots. Slots alternate, so that one wait per phase is
 // enough: who writes a slot again has passed a later phase, which the slot's readers have reached.
+#include <chrono>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -14,7 +15,10 @@
 
 namespace tn::workers {
 
-class SharedTransport final : public Transport {
+/// How long a worker waits for others that make no progress.
+std::chrono::steady_clock::duration collective_timeout();
+
+class SharedTransport : public Transport {
  public:
   /// A worker of the world.
   SharedTransport(std::shared_ptr<WorldMemory> memory, int rank);
@@ -25,21 +29,28 @@ class SharedTransport final : public Transport {
   int rank() const override { return rank_; }
   int size() const override { return size_; }
   void run(const CollectiveCall& call) override;
-  void send(const CollectiveCall& call) override;
-  void receive(const CollectiveCall& call) override;
+  void send(const CollectiveCall& call) override { send_to(call.peer, call); }
+  void receive(const CollectiveCall& call) override { receive_from(call.peer, call); }
   std::unique_ptr<Transport> split(int color, int key) override;
 
- private:
-  void exchange(const CollectiveCall& call);
+ protected:
+  /// The data of a call that has been published.
+  virtual void exchange(const CollectiveCall& call);
+  /// Does the work of a message while others can see it.
+  void with_message(const CollectiveCall& call, FunctionRef<void()> work);
   void reduce_small(const CollectiveCall& call, int64_t bytes);
   void reduce_large(const CollectiveCall& call, int64_t bytes);
   void gather(const CollectiveCall& call, int64_t bytes);
   void broadcast(const CollectiveCall& call, int64_t bytes);
   void scatter(const CollectiveCall& call, int64_t bytes);
-  void pass(const CollectiveCall& call, Channel& channel, bool sends,
+  /// To and from another worker of this machine.
+  void send_to(int peer, const CollectiveCall& call);
+  void receive_from(int peer, const CollectiveCall& call);
+  void pass(const CollectiveCall& call, int peer, Channel& channel, bool sends,
             FunctionRef<void(std::byte* room, int64_t at, size_t bytes)> move);
 
   void publish(const CollectiveCall& call);
+  PublishedCall published(const CollectiveCall& call, uint64_t number) const;
   void check_others();
   const PublishedCall& mine() const { return record().calls[number_ % 2]; }
   WorkerRecord& record() const { return memory_->record(rank_); }
@@ -53,8 +64,13 @@ class SharedTransport final : public Transport {
   /// worker failed or time is up.
   void wait(int other, std::atomic<uint32_t>& word, std::atomic<uint32_t>& sleepers,
             FunctionRef<bool(uint32_t)> reached);
-  void fail_late();
+  [[noreturn]] void fail_different_message(const CollectiveCall& call, int64_t count,
+                                           uint8_t element, const std::string& peer);
+  virtual void fail_late();
+  std::string late_text() const;
   [[noreturn]] void fail_with_others();
+  /// What all workers call the worker of this machine.
+  virtual std::string name_of_worker(int rank) const;
 
   void fail_all(std::string_view reason) const { world_->fail_all(reason); }
 
@@ -66,6 +82,7 @@ class SharedTransport final : public Transport {
   bool may_spin_ = false;    // every worker has a core
   bool is_checked_ = false;  // the call against those of the others
   uint64_t number_ = 0;      // of calls
+  uint64_t messages_ = 0;
   uint32_t phase_ = 0;
 };
 

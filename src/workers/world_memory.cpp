@@ -45,9 +45,16 @@ long futex(const std::atomic<uint32_t>& word, int op, uint32_t value, const time
 
 }  // namespace
 
+bool is_same_call(const PublishedCall& a, const PublishedCall& b) {
+  return a.count == b.count && a.peer == b.peer && a.kind == b.kind && a.fold == b.fold &&
+         a.element == b.element;
+}
+
 std::string text_of(const PublishedCall& call) {
   auto kind = static_cast<Collective>(call.kind);
   std::string text = format("{} #{}", name_of(kind), call.number);
+  if (kind == Collective::send) text += format(" to worker {}", call.peer);
+  if (kind == Collective::recv) text += format(" from worker {}", call.peer);
   if (kind != Collective::barrier)
     text += format(" of {} elements of {} bytes", call.count,
                    element_bytes(static_cast<Element>(call.element)));
@@ -55,6 +62,7 @@ std::string text_of(const PublishedCall& call) {
 }
 
 std::string whereabouts(const WorkerRecord& record) {
+  if (record.busy.load() == 2) return format(" in {}", text_of(record.message));
   const PublishedCall& last = record.calls[record.calls[0].number < record.calls[1].number];
   if (last.number == 0) return "";
   return format(" {} {}", record.busy.load() ? "in" : "after", text_of(last));

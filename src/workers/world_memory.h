@@ -27,11 +27,16 @@ struct PublishedCall {
 struct WorkerRecord {
   alignas(128) std::atomic<uint32_t> arrived = 0;  // phases of collectives that it has reached
   std::atomic<uint32_t> sleepers = 0;              // workers that wait for `arrived` to grow
-  std::atomic<uint32_t> busy = 0;                  // inside of a collective
+  std::atomic<uint32_t> busy = 0;                  // 1: inside of a collective, 2: of a message
   std::atomic<uint32_t> ended = 0;                 // its process has ended
+  std::atomic<int32_t> process = 0;                // where workers watch each other: its id
+  std::atomic<uint32_t> beats = 0;                 // there: grows while the process runs
   PublishedCall calls[2];  // the current one and the one before, by parity of the number
+  PublishedCall message;   // the last one to or from one other worker
 };
 
+/// Whether two workers do the same, whatever its number and place.
+bool is_same_call(const PublishedCall& a, const PublishedCall& b);
 /// "all_reduce #3 of 1000 elements of 4 bytes (train.py:31)"
 std::string text_of(const PublishedCall& call);
 /// What a worker is doing, as the end of a sentence: " in …", " after …", or "".
@@ -41,7 +46,10 @@ std::string whereabouts(const WorkerRecord& record);
 struct Channel {
   alignas(128) std::atomic<uint32_t> written = 0, read = 0;
   std::atomic<uint32_t> sleepers = 0;
-  int64_t bytes[2];  // of the whole message that a piece belongs to
+  struct About {
+    int64_t count;
+    uint8_t element;
+  } about[2];  // the whole message that a piece belongs to
   alignas(128) std::byte room[2][kChannelBytes];
 };
 

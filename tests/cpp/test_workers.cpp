@@ -215,6 +215,8 @@ TEST_CASE("workers: an error of one ends the calls of all") {
       worker.run({});
   });
   CHECK(errors[2] == "");
-  CHECK(errors[0] == "workers disagree: worker 2 sends 12 bytes, worker 0 expects 8");
+  CHECK(errors[0] ==
+        "workers disagree: worker 2 sends 3 elements of type float32, worker 0 expects 2 of type "
+        "float32");
   CHECK(errors[1] == errors[0]);
 }

@@ -118,7 +118,10 @@ FORMS = {
     "distributed.average_gradients": "tn::distributed::all_sum",
     "distributed.barrier": "tn::distributed::Group",  # its barrier()
     "distributed.is_available": "tn::distributed::init",  # its size()
+    "nn.AllToShardedLinear": "tn::distributed::sum_gradients",
+    "nn.ShardedToAllLinear": "tn::distributed::sum_replicated",
     "nn.average_gradients": "tn::distributed::all_sum",
+    "nn.shard_linear": "tn::distributed::sum_replicated",
     "nn.checkpoint": "tn::checkpoint",
     "random.State": "tn::random::state",
     "signal.context": "tn::signal::Context",

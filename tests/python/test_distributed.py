@@ -95,6 +95,122 @@ def test_collectives_have_derivatives_and_compile(tmp_path):
         assert f"{rank} {[[2.0] * 3] * 2}" in out
 
 
+def test_messages(tmp_path):
+    program = """
+    x = tn.arange(3.0) + 10 * rank
+    if rank == 0:
+        dist.send(x, 1)
+        say("got", dist.recv_like(x, size - 1).tolist())
+    else:
+        y = dist.recv((3,), tn.float32, rank - 1)
+        dist.send(x + y, (rank + 1) % size)
+    half = world.split(rank // 2)
+    if half.size() == 2 and half.rank() == 0:
+        dist.send(tn.array([rank]), 1, half)
+    elif half.size() == 2:
+        say("half", dist.recv((1,), tn.int64, 0, half).tolist())
+    """
+    out = lines(tmp_path, program)
+    assert out == ["0 got [30.0, 33.0, 36.0]", "1 half [0]"]
+
+
+def test_messages_in_compiled_functions_keep_their_order(tmp_path):
+    program = """
+    other = 1 - rank
+    @tn.compile
+    def f(x):
+        for k in range(3):  # a receive that is not used, and one that decides the result
+            if rank == 0:
+                dist.send(x + k, other)
+                y = dist.recv_like(x, other)
+            else:
+                y = dist.recv_like(x, other)
+                dist.send(10 * y, other)
+        return y
+    for k in range(3):
+        say(k, f(tn.array([1.0, 2.0]) * (k + 1)).tolist())
+    @tn.compile
+    def g(x):
+        def body(x, _):
+            if rank == 0:
+                dist.send(x, other)
+                return dist.recv_like(x, other), None
+            y = dist.recv_like(x, other)
+            dist.send(y + 1, other)
+            return y, None
+        return tn.scan(body, x, None, length=4)[0]
+    say("scan", g(tn.array([0.0])).tolist())
+    """
+    out = lines(tmp_path, program, workers=2)
+    assert out == [
+        "0 0 [30.0, 40.0]",
+        "0 1 [40.0, 60.0]",
+        "0 2 [50.0, 80.0]",
+        "0 scan [4.0]",
+        "1 0 [3.0, 4.0]",
+        "1 1 [4.0, 6.0]",
+        "1 2 [5.0, 8.0]",
+        "1 scan [3.0]",
+    ]
+
+
+def test_messages_that_differ_are_reported_by_both(tmp_path):
+    program = """
+    try:
+        if rank == 0:
+            dist.send(tn.ones(3), 1)
+            dist.barrier()
+        else:
+            dist.recv((2,), tn.float32, 0)
+    except tn.WorkerFailed as error:
+        say(error)
+    """
+    code, out, _ = launch(tmp_path, program, workers=2)
+    text = "workers disagree: worker 0 sends 3 elements of type float32, worker 1 expects 2"
+    assert code == 0 and len(out) == 2
+    assert out[0].startswith(f"0 {text}") and out[1].startswith(f"1 {text}")
+
+
+def test_a_worker_that_waits_for_a_message_is_told_of_the_end(tmp_path):
+    program = """
+    import sys
+    if rank == 1:
+        sys.exit(3)
+    try:
+        dist.recv((2,), tn.float32, 1)
+    except tn.WorkerFailed as error:
+        say(error)
+    """
+    code, out, _ = launch(tmp_path, program, workers=2)
+    assert code == 3 and out == ["0 worker 1 ended with code 3"]
+
+
+def test_sharded_linear_layers_equal_whole_ones(tmp_path):
+    program = """
+    tn.random.seed(0)
+    up, down = tn.nn.Linear(4, 12), tn.nn.Linear(12, 3)
+    x = tn.random.normal((5, 4), key=tn.random.key(1))
+    first = tn.nn.shard_linear(up, "all-to-sharded", segments=2)
+    second = tn.nn.shard_linear(down, "sharded-to-all", segments=2)
+    def whole(x, w, b):
+        return (down(tn.tanh(x @ w.T + b)) ** 2).sum()
+    def parts(x, w, b):
+        first.weight, first.bias = w, b
+        return (second(tn.tanh(first(x))) ** 2).sum()
+    want = tn.grad(whole, argnums=(0, 1, 2))(x, up.weight, up.bias)
+    got = tn.grad(parts, argnums=(0, 1, 2))(x, first.weight, first.bias)
+    assert abs(whole(x, up.weight, up.bias) - parts(x, first.weight, first.bias)).item() < 1e-4
+    mine = lambda g: tn.concat([g[k : k + 3] for k in (3 * rank, 6 + 3 * rank)])
+    assert tn.allclose(got[0], want[0], 1e-4, 1e-4)  # summed over the workers
+    assert tn.allclose(got[1], mine(want[1]), 1e-4, 1e-4)
+    assert tn.allclose(got[2], mine(want[2]), 1e-4, 1e-4)
+    say(first, second)
+    """
+    out = lines(tmp_path, program, workers=2)
+    text = "AllToShardedLinear(4 -> 6 of 12) ShardedToAllLinear(6 of 12 -> 3)"
+    assert out == [f"0 {text}", f"1 {text}"]
+
+
 def test_groups(tmp_path):
     program = """
     half = world.split(rank % 2, -rank)
@@ -249,6 +365,19 @@ def test_the_size_is_that_of_the_launcher(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 1
     assert "workers: TENON_SIZE is 5, but the launcher started 1" in done.stderr
+
+
+def test_misuse_of_messages_and_layers(tmp_path):
+    with pytest.raises(tn.Error, match="send: there is no worker 1: the group has 1"):
+        tn.distributed.send(tn.ones(2), 1)
+    with pytest.raises(tn.Error, match="recv: worker 0 has no message for itself"):
+        tn.distributed.recv((2,), tn.float32, 0)
+    with pytest.raises(tn.Error, match="nn.shard_linear: expected a Linear, not ReLU"):
+        tn.nn.shard_linear(tn.nn.ReLU(), "all-to-sharded")
+    with pytest.raises(tn.Error, match="'rows' is not 'all-to-sharded' or 'sharded-to-all'"):
+        tn.nn.shard_linear(tn.nn.Linear(2, 2), "rows")
+    with pytest.raises(tn.Error, match=r"1 workers do not divide axis 0 of \(2,\) in 3 segments"):
+        tn.nn.shard_linear(tn.nn.Linear(2, 2), "all-to-sharded", segments=3)
 
 
 def test_misuse():

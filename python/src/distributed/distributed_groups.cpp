@@ -23,6 +23,16 @@ nb::object broadcast(nb::handle x, int root, const Group& group) {
   return wrapped(distributed::broadcast(self_tensor(x.ptr()), root, group));
 }
 
+nb::object send(nb::handle x, int to, const Group& group) {
+  UserCall call;
+  return wrapped(distributed::send(self_tensor(x.ptr()), to, group));
+}
+
+nb::object recv_like(nb::handle x, int from, const Group& group) {
+  UserCall call;
+  return wrapped(distributed::recv_like(self_tensor(x.ptr()), from, group));
+}
+
 void barrier(const Group& group) {
   UserCall call;
   nb::gil_scoped_release free;
@@ -58,6 +68,10 @@ void bind_distributed(nb::module_& m) {
   m.def("_all_gather", collective<distributed::all_gather>, nb::arg("x"), nb::arg("group"));
   m.def("_sum_scatter", collective<distributed::sum_scatter>, nb::arg("x"), nb::arg("group"));
   m.def("_all_to_all", collective<distributed::all_to_all>, nb::arg("x"), nb::arg("group"));
+  m.def("_sum_gradients", collective<distributed::sum_gradients>, nb::arg("x"), nb::arg("group"));
+  m.def("_sum_replicated", collective<distributed::sum_replicated>, nb::arg("x"), nb::arg("group"));
+  m.def("_send", send, nb::arg("x"), nb::arg("to"), nb::arg("group"));
+  m.def("_recv_like", recv_like, nb::arg("x"), nb::arg("source"), nb::arg("group"));
   m.def("_broadcast", broadcast, nb::arg("x"), nb::arg("root"), nb::arg("group"));
 }
 

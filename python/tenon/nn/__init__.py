@@ -71,6 +71,7 @@ from .layers import *  # noqa: F403
 from .module import Module, value_and_grad
 from .pooling import Upsample
 from .recurrent import GRU, LSTM, RNN
+from .sharded_linear import AllToShardedLinear, ShardedToAllLinear, shard_linear
 from .transformer import (
     Transformer,
     TransformerDecoder,
@@ -97,6 +98,7 @@ from ..optim import clipping as utils  # isort: skip (PyTorch's nn.utils.clip_gr
 from ..optim import optimizers as _optimizers  # isort: skip
 
 __all__ = [
+    "AllToShardedLinear",
     "CELU",
     "ELU",
     "GELU",
@@ -125,6 +127,7 @@ __all__ = [
     "ReLU2",
     "ReLU6",
     "Sequential",
+    "ShardedToAllLinear",
     "SiLU",
     "Sigmoid",
     "Softmax",
@@ -167,6 +170,7 @@ __all__ = [
     "relu2",
     "relu6",
     "selu",
+    "shard_linear",
     "sigmoid",
     "silu",
     "softmax",
