@@ -1,8 +1,10 @@
-// `tenon launch`: runs a program as several workers on this machine.
+// `tenon launch`: runs a program as several workers, on this machine or on several.
+#include <charconv>
 #include <cstdio>
 
 #include "base/error.h"
 #include "cli/commands.h"
+#include "cli/launch_hosts.h"
 #include "cli/launch_workers.h"
 #include "cli/output.h"
 
@@ -19,24 +21,53 @@ std::vector<std::string> command_of(const std::vector<std::string>& words,
   return command;
 }
 
+constexpr int kMostWorkers = 256;
+
+/// "4", or "2:8": as many as there can be, and at least two after failures.
+void read_workers(const std::string& text, workers::LaunchRequest& request) {
+  int least = 0, most = 0;
+  const char *at = text.data(), *end = at + text.size();
+  auto [first, error] = std::from_chars(at, end, least);
+  most = least;
+  std::from_chars_result last{first, error};
+  if (error == std::errc() && first != end && *first == ':')
+    last = std::from_chars(first + 1, end, most);
+  if (error != std::errc() || last.ec != std::errc() || last.ptr != end || least < 1 ||
+      most < least || most > kMostWorkers)
+    fail(Hint{"write -n 4, or -n 2:8 for at least 2 and at most 8"},
+         "launch: '{}' is not a number of workers from 1 to {}", text, kMostWorkers);
+  request.size = most, request.least = least;
+}
+
 }  // namespace
 
 void add_launch(CLI::App& app, const Host& host) {
   struct Options {
-    int workers = 1, threads = 0;
-    std::vector<std::string> command;
+    std::string workers = "1", hosts, hostfile;
+    workers::LaunchRequest request;
   };
   auto options = std::make_shared<Options>();
+  workers::LaunchRequest& request = options->request;
   CLI::App* launch = app.add_subcommand("launch", "Run a program as several workers");
-  launch->add_option("-n,--workers", options->workers, "How many workers")
-      ->check(CLI::Range(1, 256));
-  launch->add_option("--threads", options->threads, "Of each worker (the cores, shared evenly)");
-  launch->add_option("command", options->command, "The program and its arguments")->required();
+  launch->add_option("-n,--workers", options->workers,
+                     "How many workers; 2:8 goes on with fewer after failures");
+  launch->add_option("--threads", request.threads, "Of each worker (the cores, shared evenly)");
+  launch->add_option("--restarts", request.restarts, "How often to restart after a failure (0)")
+      ->check(CLI::Range(0, 1'000'000));
+  auto* hosts = launch->add_option("--hosts", options->hosts, "Machines, as in a:2,b:2, by mpirun");
+  launch->add_option("--hostfile", options->hostfile, "A file with a machine per line, as in a:2")
+      ->excludes(hosts);
+  launch->add_option("command", request.command, "The program and its arguments")->required();
   launch->positionals_at_end();
   launch->prefix_command();
   launch->callback([options, python = python_of(host)] {
-    std::vector<std::string> command = command_of(options->command, python);
-    int code = workers::launch({options->workers, command, options->threads}, report);
+    workers::LaunchRequest wanted = options->request;
+    wanted.command = command_of(wanted.command, python);
+    read_workers(options->workers, wanted);
+    if (!options->hosts.empty()) wanted.hosts = workers::parse_hosts(options->hosts);
+    if (!options->hostfile.empty()) wanted.hosts = workers::read_hosts(options->hostfile);
+    int code = wanted.hosts.empty() ? workers::launch(wanted, report)
+                                    : workers::launch_hosts(wanted, report);
     if (code) throw CLI::RuntimeError(code);
   });
 }

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
@@ -50,18 +51,21 @@ class SignalsRemembered {
 };
 
 /// The environment of a worker; strings that the child only reads.
-std::vector<std::string> environment_of(int rank, const LaunchRequest& request, int file) {
+std::vector<std::string> environment_of(int rank, const LaunchRequest& request, int file,
+                                        int restart) {
   std::vector<std::string> variables;
   for (char** entry = environ; *entry; ++entry) {
     std::string_view text = *entry;
     std::string_view name = text.substr(0, text.find('='));
-    if (name != "TENON_RANK" && name != "TENON_SIZE" && name != "TENON_WORLD_MEMORY")
-      variables.emplace_back(text);
+    constexpr std::string_view kOwn[] = {"TENON_RANK", "TENON_SIZE", "TENON_WORLD_MEMORY",
+                                         "TENON_RESTART"};
+    if (!std::ranges::count(kOwn, name)) variables.emplace_back(text);
   }
   auto add = [&](const char* name, int value) {
     variables.push_back(format("{}={}", name, value));
   };
   add("TENON_RANK", rank), add("TENON_SIZE", request.size), add("TENON_WORLD_MEMORY", file);
+  add("TENON_RESTART", restart);
   int cores = static_cast<int>(std::thread::hardware_concurrency());
   int threads = request.threads ? request.threads : std::max(1, cores / request.size);
   if (request.threads || !std::getenv("TENON_NUM_THREADS")) add("TENON_NUM_THREADS", threads);
@@ -77,8 +81,11 @@ std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
 
 class Launch {
  public:
-  Launch(const LaunchRequest& request, void (*report)(const std::string&))
-      : request_(request), report_(report), memory_(WorldMemory::make(request.size)) {}
+  Launch(const LaunchRequest& request, int restart, void (*report)(const std::string&))
+      : request_(request),
+        restart_(restart),
+        report_(report),
+        memory_(WorldMemory::make(request.size)) {}
 
   int run() {
     for (int rank = 0; rank < request_.size; ++rank) start(rank);
@@ -90,9 +97,14 @@ class Launch {
     return code_;
   }
 
+  /// Whether a restart may help: a worker failed, and the user did not end it.
+  bool may_restart() const { return code_ != 0 && code_ != kCannotStart && !is_stopping_; }
+  /// That ended before the launcher had to end them.
+  int lost() const { return lost_; }
+
  private:
   void start(int rank) {
-    std::vector<std::string> variables = environment_of(rank, request_, memory_->file());
+    std::vector<std::string> variables = environment_of(rank, request_, memory_->file(), restart_);
     std::vector<char*> words = pointers_to(request_.command), names = pointers_to(variables);
     pid_t launcher = getpid(), child = fork();
     if (child < 0) {
@@ -164,6 +176,8 @@ class Launch {
                           ? format("could not start {}", request_.command[0])
                           : format("ended with code {}", WEXITSTATUS(status));
     std::string text = format("worker {} {}{}", rank, how, whereabouts(record));
+    // Those that end because of the first one are not lost.
+    if (WIFSIGNALED(status) && !is_terminated_) ++lost_;
     memory_->fail_all(text);
     if (code_ == 0) {
       code_ = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
@@ -173,6 +187,7 @@ class Launch {
   }
 
   const LaunchRequest& request_;
+  int restart_, lost_ = 0;
   void (*report_)(const std::string&);
   std::shared_ptr<WorldMemory> memory_;
   std::vector<pid_t> children_;
@@ -183,9 +198,17 @@ class Launch {
 
 }  // namespace
 
-int launch(const LaunchRequest& request, void (*report)(const std::string&)) {
+int launch(const LaunchRequest& given, void (*report)(const std::string&)) {
   SignalsRemembered signals;
-  return Launch(request, report).run();
+  LaunchRequest request = given;
+  for (int restart = 0;; ++restart) {
+    Launch launch(request, restart, report);
+    int code = launch.run();
+    if (restart == request.restarts || !launch.may_restart()) return code;
+    request.size = std::max(request.least, request.size - launch.lost());
+    report(
+        format("restart {} of {}, with {} workers", restart + 1, request.restarts, request.size));
+  }
 }
 
 }  // namespace tn::workers

@@ -1,42 +1,25 @@
 #include "workers/world.h"
 
-#include <charconv>
-#include <cstdlib>
-#include <cstring>
 #include <map>
 #include <mutex>
 
 #include "base/error.h"
+#include "workers/launch_environment.h"
+#include "workers/machines_transport.h"
 #include "workers/shared_transport.h"
 
 namespace tn::workers {
 namespace {
 
-/// -1: it is not set.
-int number_variable(const char* variable) {
-  const char* text = std::getenv(variable);
-  if (!text || !*text) return -1;
-  int value = -1;
-  const char* end = text + std::strlen(text);
-  auto [stopped, error] = std::from_chars(text, end, value);
-  if (error != std::errc() || stopped != end || value < 0)
-    fail("workers: {} is not a number: {}", variable, text);
-  return value;
-}
-
 std::unique_ptr<Transport> open_world() {
-  int rank = number_variable("TENON_RANK"), size = number_variable("TENON_SIZE");
-  int file = number_variable("TENON_WORLD_MEMORY");
-  if (rank < 0 && size < 0) return std::make_unique<SharedTransport>(WorldMemory::make(1), 0);
-  if (rank < 0 || size < 1 || rank >= size || file < 0)
-    fail(Hint{"start the program with `tenon launch -n 4 program.py`"},
-         "workers: the environment is incomplete: TENON_RANK={}, TENON_SIZE={}, "
-         "TENON_WORLD_MEMORY={}",
-         rank, size, file);
-  std::shared_ptr<WorldMemory> memory = WorldMemory::open(file);
-  if (memory->size() != size)
-    fail("workers: TENON_SIZE is {}, but the launcher started {}", size, memory->size());
-  return std::make_unique<SharedTransport>(std::move(memory), rank);
+  LaunchEnvironment launch = find_launch();
+  if (launch.by == LaunchEnvironment::By::mpi) return open_machines(launch);
+  if (launch.by == LaunchEnvironment::By::nobody)
+    return std::make_unique<SharedTransport>(WorldMemory::make(1), 0);
+  std::shared_ptr<WorldMemory> memory = WorldMemory::open(launch.memory);
+  if (memory->size() != launch.size)
+    fail("workers: TENON_SIZE is {}, but the launcher started {}", launch.size, memory->size());
+  return std::make_unique<SharedTransport>(std::move(memory), launch.rank);
 }
 
 struct Groups {

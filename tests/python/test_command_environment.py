@@ -43,7 +43,8 @@ def test_env_knows_every_variable_that_is_read():
             names = r'(?:getenv|variable|environment_number)\("(TENON_\w+)"'
             read |= set(re.findall(names, path.read_text()))
     known = set(re.findall(r"^TENON_\w+", answer("env"), re.M))
-    assert known == read | {"TENON_PYTHON", "TENON_TRACE", "TENON_WATCH"}
+    launcher = {"TENON_MPIRUN", "TENON_RESTART"}
+    assert known == read | launcher | {"TENON_PYTHON", "TENON_TRACE", "TENON_WATCH"}
 
 
 def test_env_and_doctor_tell_of_misspelled_variables():

@@ -342,11 +342,15 @@ def test_programs_that_do_not_start(tmp_path):
         ({"TENON_RANK": "1"}, "workers: the environment is incomplete: TENON_RANK=1"),
         ({"TENON_RANK": "x"}, "workers: TENON_RANK is not a number: x"),
         (
+            {"RANK": "0", "WORLD_SIZE": "2"},
+            "workers: RANK=0 and WORLD_SIZE=2 name several workers",
+        ),
+        (
             {"TENON_RANK": "0", "TENON_SIZE": "2", "TENON_WORLD_MEMORY": "0"},
             "file descriptor 0 is not the shared memory of a launcher",
         ),
     ],
-    ids=["incomplete", "text", "no memory"],
+    ids=["incomplete", "text", "torchrun", "no memory"],
 )
 def test_environments_of_no_launcher(environment, text):
     command = [sys.executable, "-c", "import tenon as tn; tn.distributed.init()"]
