@@ -9,7 +9,8 @@
 
 A checkpoint is one safetensors file. Its tensors are named by their path, such as `model.weight` or
 `optimizer.moments.weight.m`; numbers and strings are in its metadata. It is written atomically, and
-loading verifies its checksum.
+loading verifies its checksum. Several workers write a folder together, which any number of them can
+load; `worker_checkpoints` describes it.
 """
 
 from __future__ import annotations
@@ -19,11 +20,12 @@ import fcntl
 import json
 import os
 import re
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, overload
 
 import tenon as tn
 
-from . import _core, files
+from . import _core, distributed, files, worker_checkpoints
 from .creation import asarray
 from .random import state as random_state
 
@@ -38,12 +40,19 @@ def save_checkpoint(path: files.Path, /, *, random: bool = True, **parts: Any) -
     tensor, number, string or None, or lists, tuples and dicts of these. `random` adds the state of
     `tn.random`.
     """
+    tensors, about = _packed_parts(parts, random)
+    name = files.path_of("save_checkpoint", path)
+    files.save_safetensors(name, tensors, {_KEY: json.dumps({"version": 1, "parts": about})})
+
+
+def _packed_parts(
+    parts: dict[str, Any], random: bool
+) -> tuple[files.Tensors, dict[str, Any]]:
     tensors: files.Tensors = {}
     about = {name: _packed(part, name, tensors) for name, part in parts.items()}
     if random:
         tensors[_RANDOM] = random_state[0]
-    name = files.path_of("save_checkpoint", path)
-    files.save_safetensors(name, tensors, {_KEY: json.dumps({"version": 1, "parts": about})})
+    return tensors, about
 
 
 def load_checkpoint(
@@ -59,11 +68,16 @@ def load_checkpoint(
 
 
 def _read(name: str, verify: bool | None) -> tuple[files.Tensors, dict[str, Any], dict[str, Any]]:
-    """The tensors of a file, what it says of its parts, and the values of those."""
-    with files.opening(name):
-        tensors, metadata = _core._load_safetensors(name, verify)
+    """The tensors of a file or folder, what it says of its parts, and the values of those."""
+    metadata: dict[str, str] = {}
+    saved: dict[str, Any] = {}
+    if os.path.isdir(name):
+        tensors, saved = worker_checkpoints.read(name, verify)
+    else:
+        with files.opening(name):
+            tensors, metadata = _core._load_safetensors(name, verify)
     try:
-        saved = _parts(name, metadata)
+        saved = saved or _parts(name, metadata)
         return tensors, saved, {part: _unpacked(value, tensors) for part, value in saved.items()}
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError) as error:
         _core._fail("value", f"load_checkpoint: {name} is damaged: its metadata: {error!r}")
@@ -162,10 +176,14 @@ def _unpacked(value: Any, tensors: files.Tensors) -> Any:
 class Checkpoints:
     """The latest checkpoints of a training run, in a folder: `step-00000100.safetensors`.
 
-    The oldest are removed when there are more than `keep`; None keeps all.
+    The oldest are removed when there are more than `keep`; None keeps all. `parts` and `every` are
+    for `steps(total)`.
 
-    Several processes may save to one folder. Checkpoints appear atomically; if two processes save
-    the same step, the last one wins. `keep` counts the checkpoints of all processes.
+    The workers of a program save together: all call `save`, and the checkpoint is a folder
+    `step-00000100`. `group` is the group of workers, by default all.
+
+    Several other processes may save to one folder. Checkpoints appear atomically; if two processes
+    save the same step, the last one wins. `keep` counts the checkpoints of all processes.
 
         >>> import tempfile
         >>> checkpoints = tn.Checkpoints(tempfile.mkdtemp(), keep=2)
@@ -180,25 +198,47 @@ class Checkpoints:
         {'step': 30}
     """
 
-    _NAME = re.compile(r"step-(\d+)\.safetensors")
+    _NAME = re.compile(r"step-(\d+)(\.safetensors)?")
     _PART = re.compile(r"\.step-\d+\.safetensors\.[0-9a-f]{16}\.tnx-part")
 
-    def __init__(self, folder: files.Path, keep: int | None = 3) -> None:
+    def __init__(
+        self,
+        folder: files.Path,
+        keep: int | None = 3,
+        *,
+        every: int | None = None,
+        group: distributed.Group | None = None,
+        **parts: Any,
+    ) -> None:
         self.folder = files.path_of("Checkpoints", folder)
         if keep is not None and (not isinstance(keep, int) or keep < 1):
             _core._fail("value", f"Checkpoints: keep is a number above 0, or None, not {keep!r}")
         self.keep = keep
+        if every is not None and (not isinstance(every, int) or every < 1):
+            _core._fail("value", f"Checkpoints: every is a number above 0, or None, not {every!r}")
+        self.every = every
+        self._group = group
+        self._parts = parts
 
     def save(self, step: int, /, *, random: bool = True, **parts: Any) -> None:
         """Saves `parts` and `step` as the checkpoint of that step."""
+        group = self._group or distributed.init()
+        file, folder = self._file(step), self._file(step).removesuffix(".safetensors")
         os.makedirs(self.folder, exist_ok=True)
-        self._remove_unfinished()
-        save_checkpoint(self.path(step), random=random, step=step, **parts)
-        if self.keep is not None:
+        if group.rank() == 0:
+            self._remove_unfinished(folder)
+        if group.size() == 1:
+            save_checkpoint(file, random=random, step=step, **parts)
+            worker_checkpoints.remove(folder)
+        else:
+            tensors, about = _packed_parts({"step": step, **parts}, random)
+            worker_checkpoints.save(folder, tensors, about, group)
+            if group.rank() == 0:
+                _remove(file)
+        if self.keep is not None and group.rank() == 0:
             others = [other for other in self.steps() if other != step]
             for old in others[: max(0, len(others) + 1 - self.keep)]:
-                with contextlib.suppress(FileNotFoundError):  # another process was first
-                    os.remove(self.path(old))
+                _remove(self.path(old))
 
     def load(
         self,
@@ -229,12 +269,39 @@ class Checkpoints:
                 _core._fail("value", text, hint)
             return _put(path, read, random, parts)
 
-    def steps(self) -> list[int]:
-        """The steps that have a checkpoint, in order."""
+    @overload
+    def steps(self) -> list[int]: ...
+    @overload
+    def steps(self, total: int) -> Iterator[int]: ...
+    def steps(self, total: int | None = None) -> list[int] | Iterator[int]:
+        """The steps that have a checkpoint, in order; with `total`, the steps of a training run.
+
+        A run begins by loading the latest checkpoint into the parts of the constructor. It goes on
+        with the step after it, and saves every `every` steps and at the end.
+
+            >>> import tempfile
+            >>> model = tn.nn.Linear(2, 1)
+            >>> run = tn.Checkpoints(tempfile.mkdtemp(), model=model, every=2)
+            >>> [step for step in run.steps(3)], run.steps(), [step for step in run.steps(5)]
+            ([0, 1, 2], [2, 3], [3, 4])
+        """
+        if total is not None:
+            return self._run(total)
         if not os.path.isdir(self.folder):
             return []
-        found = map(self._NAME.fullmatch, os.listdir(self.folder))
-        return sorted(int(match[1]) for match in found if match)
+        found = [self._NAME.fullmatch(name) for name in os.listdir(self.folder)]
+        return sorted({int(m[1]) for m in found if m and (m[2] or self._is_committed(m[0]))})
+
+    def _run(self, total: int) -> Iterator[int]:
+        first = self.load(**self._parts).get("step", 0)
+        for step in range(first, total):
+            yield step
+            done = step + 1
+            if done == total or (self.every is not None and done % self.every == 0):
+                self.save(done, **self._parts)
+
+    def _is_committed(self, name: str) -> bool:
+        return worker_checkpoints.is_committed(os.path.join(self.folder, name))
 
     def latest(self) -> str | None:
         """The path of the checkpoint of the highest step, or None."""
@@ -242,12 +309,22 @@ class Checkpoints:
         return self.path(steps[-1]) if steps else None
 
     def path(self, step: int) -> str:
+        """Of the checkpoint of a step: the folder of several workers, or else a file."""
+        file = self._file(step)
+        folder = file.removesuffix(".safetensors")
+        return folder if worker_checkpoints.is_committed(folder) else file
+
+    def _file(self, step: int) -> str:
         if isinstance(step, bool) or not isinstance(step, int) or step < 0:
             _core._fail("value", f"Checkpoints: a step must be 0 or more, not {step!r}")
         return os.path.join(self.folder, f"step-{step:08d}.safetensors")
 
-    def _remove_unfinished(self) -> None:
+    def _remove_unfinished(self, beside: str) -> None:
         """What processes that were killed while saving left. Those that live hold a lock."""
+        for name in os.listdir(self.folder):
+            path, match = os.path.join(self.folder, name), self._NAME.fullmatch(name)
+            if match and not match[2] and path != beside and not self._is_committed(name):
+                worker_checkpoints.remove(path)
         for name in filter(self._PART.fullmatch, os.listdir(self.folder)):
             path = os.path.join(self.folder, name)
             try:
@@ -256,3 +333,10 @@ class Checkpoints:
                     os.remove(path)
             except OSError:
                 continue
+
+
+def _remove(path: str) -> None:
+    if os.path.isdir(path):
+        return worker_checkpoints.remove(path)
+    with contextlib.suppress(FileNotFoundError):  # another process was first
+        os.remove(path)
