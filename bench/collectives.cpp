@@ -1,10 +1,17 @@
-// Sums over the workers of one machine, through shared memory.
+// Sums over workers: through shared memory between threads, and, where mpirun starts this program
+// (bench/collectives.py), between machines, beside MPI's own.
 #include <benchmark/benchmark.h>
+#include <dlfcn.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <memory>
+#include <string_view>
 #include <thread>
 #include <vector>
 
+#include "workers/launch_environment.h"
+#include "workers/machines_transport.h"
 #include "workers/shared_transport.h"
 
 using namespace tn;
@@ -12,20 +19,66 @@ using namespace tn::workers;
 
 static std::shared_ptr<WorldMemory> memory;
 
+static CollectiveCall sum_of(std::vector<float>& x, std::vector<float>& y) {
+  return {.kind = Collective::all_reduce,
+          .element = Element::f32,
+          .count = static_cast<int64_t>(x.size()),
+          .in = x.data(),
+          .out = y.data()};
+}
+
 static void all_reduce(benchmark::State& state) {
   SharedTransport worker(memory, state.thread_index());
-  int64_t count = state.range(0) / 4;
-  std::vector<float> x(static_cast<size_t>(count), 1.5f), y(x.size());
-  CollectiveCall call{.kind = Collective::all_reduce,
-                      .element = Element::f32,
-                      .count = count,
-                      .in = x.data(),
-                      .out = y.data()};
+  std::vector<float> x(static_cast<size_t>(state.range(0) / 4), 1.5f), y(x.size());
+  CollectiveCall call = sum_of(x, y);
   for (auto _ : state) worker.run(call);
   benchmark::DoNotOptimize(y.data());
 }
 
+// The sum of every process that mpirun started, by Tenon or by the library. A process does one of
+// the two: MPI can be initialized once.
+static void (*sum)(std::vector<float>& x, std::vector<float>& y) = nullptr;
+
+static void sum_by_tenon(std::vector<float>& x, std::vector<float>& y) {
+  static std::unique_ptr<Transport> world = open_machines(find_launch());
+  world->run(sum_of(x, y));
+}
+
+static void sum_by_library(std::vector<float>& x, std::vector<float>& y) {
+  using Handle = MpiLibrary::Handle;
+  using Allreduce = int (*)(const void*, void*, int, Handle, Handle, Handle);
+  static std::unique_ptr<MpiLibrary> mpi = MpiLibrary::load(find_launch().libraries);
+  static auto call = reinterpret_cast<Allreduce>(dlsym(RTLD_DEFAULT, "MPI_Allreduce"));
+  static bool is_open_mpi = dlsym(RTLD_DEFAULT, "ompi_mpi_float");
+  static Handle type =
+      is_open_mpi ? reinterpret_cast<Handle>(dlsym(RTLD_DEFAULT, "ompi_mpi_float")) : 0x4c00040a;
+  static Handle add =
+      is_open_mpi ? reinterpret_cast<Handle>(dlsym(RTLD_DEFAULT, "ompi_mpi_op_sum")) : 0x58000003;
+  static int provided = -1;
+  if (provided < 0) {
+    mpi->init_thread(nullptr, nullptr, 0, &provided);
+    std::atexit([] { mpi->finalize(); });
+  }
+  call(x.data(), y.data(), static_cast<int>(x.size()), type, add, mpi->world);
+}
+
+static void sum_of_processes(benchmark::State& state) {
+  std::vector<float> x(static_cast<size_t>(state.range(0) / 4), 1.5f), y(x.size());
+  sum(x, y);
+  for (auto _ : state) sum(x, y);
+  benchmark::DoNotOptimize(y.data());
+}
+
 static const bool registered = [] {
+  if (const char* by = std::getenv("BENCH_SUM_BY")) {
+    sum = std::string_view(by) == "tenon" ? sum_by_tenon : sum_by_library;
+    for (int64_t bytes : {4 << 10, 64 << 10, 1 << 20, 4 << 20, 16 << 20})
+      benchmark::RegisterBenchmark("sum_of_processes", sum_of_processes)
+          ->ArgName("bytes")
+          ->Arg(bytes)
+          ->Iterations(std::clamp<int64_t>((64 << 20) / bytes, 8, 400))  // equal on all processes
+          ->UseRealTime();
+  }
   for (int workers : {2, 4, 8})
     if (workers <= static_cast<int>(std::thread::hardware_concurrency()))
       benchmark::RegisterBenchmark("all_reduce", all_reduce)
