@@ -9,6 +9,7 @@
 #include "ops/collectives.h"
 #include "ops/op_decls.h"
 #include "ops/shapes.h"
+#include "tenon/hot_paths.h"
 #include "tenon/ops.h"
 #include "workers/world.h"
 
@@ -68,7 +69,17 @@ void Group::barrier() const {
   workers::group(name_).run({.place = place});
 }
 
-Group init() { return Group(std::string(workers::kWorld)); }
+Group init() {
+  Group world{std::string(workers::kWorld)};
+  // Workers would change to compiled plans at different times, and those may merge collectives.
+  [[maybe_unused]] static const bool is_equal_everywhere = [&] {
+    HotPathPolicy policy = hot_path_policy();
+    if (world.size() > 1 && policy.when == HotPathPolicy::When::hot)
+      policy.when = HotPathPolicy::When::never, set_hot_path_policy(policy);
+    return true;
+  }();
+  return world;
+}
 
 Tensor all_sum(const Tensor& x, const Group& group, Place place) {
   LocScope scope(place);

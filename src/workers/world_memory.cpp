@@ -52,7 +52,8 @@ bool is_same_call(const PublishedCall& a, const PublishedCall& b) {
 
 std::string text_of(const PublishedCall& call) {
   auto kind = static_cast<Collective>(call.kind);
-  std::string text = format("{} #{}", name_of(kind), call.number);
+  constexpr std::string_view kFolds[] = {"", " by product", " by max", " by min"};
+  std::string text = format("{}{} #{}", name_of(kind), kFolds[call.fold % 4], call.number);
   if (kind == Collective::send) text += format(" to worker {}", call.peer);
   if (kind == Collective::recv) text += format(" from worker {}", call.peer);
   if (kind != Collective::barrier)

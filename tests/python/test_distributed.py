@@ -243,6 +243,18 @@ def test_training_in_parts_equals_training_on_all(tmp_path):
     )
 
 
+def test_workers_do_not_change_plans_at_different_times(tmp_path):
+    program = """
+    for k in range(40):
+        x = tn.arange(100.0) + k
+        a, b = dist.all_sum(x * 2), dist.all_sum(x * 2)  # which a compiled plan computes once
+        total = (a + b + dist.all_max(x)).sum().item()
+    say(total)
+    """
+    environment = {"TENON_AUTO_COMPILE": "1", "TENON_HOTPATH_THRESHOLD": "3"}
+    assert len({line[1:] for line in lines(tmp_path, program, **environment)}) == 1
+
+
 def test_different_calls_are_reported_by_all(tmp_path):
     program = """
     try:
