@@ -1,8 +1,8 @@
-# LLVM, linked statically and hidden. Only src/backend/cpu/codegen includes it, so only those
-# sources see its headers.
+# LLVM, linked statically and hidden. Only src/backend/llvm and the codegen folders of backends
+# include it, so only those sources see its headers.
 find_package(LLVM 19.1 REQUIRED CONFIG)
 set(TENON_LLVM_COMPONENTS core support analysis scalaropts instcombine transformutils codegen target
-                          mc object x86codegen x86desc x86info)
+                          mc object x86codegen x86desc x86info nvptxcodegen nvptxdesc nvptxinfo)
 llvm_map_components_to_libnames(TENON_LLVM_LIBRARIES ${TENON_LLVM_COMPONENTS})
 
 function(tenon_add_llvm target)

@@ -1,8 +1,9 @@
-# Makes the definition of source_hash (backend/cpu/codegen/source_hash.h): a hash of the sources
+# Makes the definition of source_hash (backend/llvm/source_hash.h): a hash of the sources
 # that decide what code a kernel becomes. Cached code is found again only by a library of equal
 # sources. The build runs this file as a script (-D root=... -D out=...) whenever one changes.
 set(hashed_folders include/tenon src/base src/runtime src/storage src/ir src/loop
-    src/backend/cpu src/backend/cpu/codegen)
+    src/backend/llvm
+    src/backend/cpu src/backend/cpu/codegen src/backend/cuda src/backend/cuda/codegen)
 
 if(CMAKE_SCRIPT_MODE_FILE)
   foreach(folder ${hashed_folders})
@@ -14,11 +15,11 @@ if(CMAKE_SCRIPT_MODE_FILE)
   endforeach()
   string(SHA256 hash "${all}")
   file(CONFIGURE OUTPUT ${out} CONTENT [[
-#include "backend/cpu/codegen/source_hash.h"
+#include "backend/llvm/source_hash.h"
 
-namespace tn::cpu {
+namespace tn::codegen {
 std::string_view source_hash() { return "@hash@"; }
-}  // namespace tn::cpu
+}  // namespace tn::codegen
 ]] @ONLY)
   return()
 endif()

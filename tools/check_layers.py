@@ -45,8 +45,8 @@ DEVICE_TYPE = re.compile(r"\b(?:CpuLevel|(?:best_)?cpu_level|NativeKernel|Kernel
 HOMES = {  # third-party header, by its first path component: the folders that may include it
     "nanobind": ["python/src"],
     "Python.h": ["python/src"],
-    "llvm": ["src/backend/cpu/codegen"],
-    "llvm-c": ["src/backend/cpu/codegen"],
+    "llvm": ["src/backend/llvm", "src/backend/cpu/codegen", "src/backend/cuda/codegen"],
+    "llvm-c": ["src/backend/llvm"],
     "nvrtc.h": ["src/backend/cuda"],
     "cuda.h": ["src/runtime/cuda"],
     "CLI": ["src/cli"],
@@ -76,7 +76,9 @@ def folder_fault(path, target):
         return f"src/{here} has no place in the layers; give it one in tools/check_layers.py"
     if here in DEVICE_FREE and DEVICE_HEADER.match(target):
         return f"src/{here} may not know one device: {target}"
-    if here == first == "backend" and path.parts[2:3] != tuple(target.split("/")[1:2]):
+    shared = target.startswith("backend/llvm/")  # what code generators share
+    own = path.parts[2:3]
+    if here == first == "backend" and not shared and own != tuple(target.split("/")[1:2]):
         if len(path.parts) > 3 and target.count("/") > 1:
             return f"a backend may not include another: {target}"
     return folder_rule(here, f"{here} {MAY_SEE[here]}", path, target)

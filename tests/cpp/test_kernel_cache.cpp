@@ -5,13 +5,14 @@
 #include <atomic>
 #include <thread>
 
-#include "backend/cpu/codegen/kernel_cache.h"
+#include "backend/cpu/codegen/codegen.h"
 #include "backend/cpu/kernel_bytes.h"
+#include "backend/llvm/kernel_cache.h"
 #include "base/error.h"
 #include "loop/builder.h"
 
 using namespace tn;
-using cpu::KernelCache;
+using codegen::KernelCache;
 
 namespace {
 

@@ -6,12 +6,12 @@
 #include <bit>
 
 #include "backend/cpu/codegen/emitter.h"
-#include "backend/cpu/codegen/kernel_cache.h"
 #include "backend/cpu/codegen/kernel_entry.h"
-#include "backend/cpu/codegen/llvm_session.h"
-#include "backend/cpu/codegen/machine.h"
-#include "backend/cpu/codegen/source_hash.h"
 #include "backend/cpu/kernel_bytes.h"
+#include "backend/llvm/kernel_cache.h"
+#include "backend/llvm/llvm_session.h"
+#include "backend/llvm/machine.h"
+#include "backend/llvm/source_hash.h"
 #include "base/error.h"
 #include "base/interrupt.h"
 #include "ir/dim_program.h"
@@ -19,6 +19,13 @@
 #include "runtime/threads.h"
 
 namespace tn::cpu {
+
+using codegen::in_llvm;
+using codegen::KernelCache;
+using codegen::llvm_is_usable;
+using codegen::LlvmPtr;
+using codegen::source_hash;
+
 namespace {
 
 /// The LLVM module of a schedule, and the numbers its caller needs.
@@ -49,7 +56,7 @@ KernelNumbers numbers_of(const Schedule& s, const Emitter& emitter) {
 
 Emitted emit(const Schedule& s) {
   Emitted out;
-  prepare_module(*out.module, s.level);
+  codegen::prepare_module(*out.module, codegen::machine_of(s.level));
   Emitter emitter(s, *out.module);
   emitter.emit();
 #ifndef NDEBUG
@@ -58,7 +65,7 @@ Emitted emit(const Schedule& s) {
   invariant(!llvm::verifyModule(*out.module, &text), "kernel {}: {}", s.kernel.name, fault);
 #endif
   out.numbers = numbers_of(s, emitter);
-  optimise(*out.module, s.level);
+  codegen::optimise(*out.module);
   return out;
 }
 
@@ -89,7 +96,7 @@ MadeKernel make(const std::string& key, const KernelRequest& request, const Code
   std::string object;
   in_llvm([&] {
     Emitted emitted = emit(*s);
-    object = object_code(*emitted.module, s->level);
+    object = codegen::object_code(*emitted.module, codegen::machine_of(s->level));
     numbers = std::move(emitted.numbers);
   });
   std::string bytes = kernel_to_bytes(numbers, object);
@@ -158,7 +165,7 @@ std::string ir_text(const KernelRequest& request, const CodeTarget& target) {
 std::string assembly_text(const KernelRequest& request, const CodeTarget& target) {
   Schedule s = schedule_for_text(request, target);
   std::string text;
-  in_llvm([&] { text = assembly(*emit(s).module, s.level); });
+  in_llvm([&] { text = codegen::assembly(*emit(s).module, codegen::machine_of(s.level)); });
   return text;
 }
 

@@ -77,25 +77,13 @@ llvm::Value* Emitter::apply(AtomKind kind, const Atom& atom, Value* x, Value* y)
   return divided(div, x, y);
 }
 
-/// The quotient rounded down, or what it leaves; y >= 1.
 llvm::Value* Emitter::divided(bool quotient, Value* x, Value* y) {
-  Value* rest = b_.CreateSRem(x, y);
-  Value* below = b_.CreateICmpSLT(rest, llvm::Constant::getNullValue(x->getType()));
-  if (!quotient) return b_.CreateSelect(below, b_.CreateAdd(rest, y), rest);
-  Value* found = b_.CreateSDiv(x, y);
-  llvm::Constant* one = llvm::ConstantInt::get(x->getType(), 1);
-  return b_.CreateSelect(below, b_.CreateSub(found, one), found);
+  return codegen::divided(b_, quotient, x, y);
 }
 
-llvm::Value* Emitter::smaller(Value* a, Value* b) {
-  if (known(a) && known(b)) return *known(a) < *known(b) ? a : b;
-  return b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, a, b);
-}
+llvm::Value* Emitter::smaller(Value* a, Value* b) { return codegen::smaller(b_, a, b); }
 
-llvm::Value* Emitter::larger(Value* a, Value* b) {
-  if (known(a) && known(b)) return *known(a) < *known(b) ? b : a;
-  return b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, a, b);
-}
+llvm::Value* Emitter::larger(Value* a, Value* b) { return codegen::larger(b_, a, b); }
 
 /// The value of a symbol in this call.
 llvm::Value* Emitter::symbol(std::string_view name) {
@@ -111,24 +99,8 @@ llvm::Value* Emitter::symbol(std::string_view name) {
 llvm::Value* Emitter::size(Dim size) {
   if (size.is_const()) return number(size.value());
   return once(kCall, Made::size, ~static_cast<uint64_t>(size.raw), 0, [&] {
-    using Kind = SizeStep::Kind;
-    Values stack;
-    for (const SizeStep& step : size_program(size, s_.symbols).steps) {
-      if (step.kind == Kind::constant) stack.push_back(number(step.number));
-      if (step.kind == Kind::symbol)
-        stack.push_back(symbol(s_.symbols[static_cast<size_t>(step.number)]));
-      if (step.kind <= Kind::symbol) continue;
-      Value* y = stack.back();
-      stack.pop_back();
-      Value*& x = stack.back();
-      if (step.kind == Kind::add) x = b_.CreateAdd(x, y);
-      if (step.kind == Kind::mul) x = b_.CreateMul(x, y);
-      if (step.kind == Kind::min) x = smaller(x, y);
-      if (step.kind == Kind::max) x = larger(x, y);
-      if (step.kind == Kind::div) x = divided(true, x, larger(y, number(1)));
-      if (step.kind == Kind::mod) x = divided(false, x, larger(y, number(1)));
-    }
-    return stack[0];
+    auto value_of = [&](int64_t place) { return symbol(s_.symbols[static_cast<size_t>(place)]); };
+    return codegen::evaluated(b_, size_program(size, s_.symbols), value_of);
   });
 }
 

@@ -9,7 +9,10 @@ namespace tn::cpu {
 using loop::AxisSet;
 
 Emitter::Emitter(const Schedule& schedule, llvm::Module& module)
-    : s_(schedule), module_(module), b_(module.getContext()), ops_(b_, schedule.level) {
+    : s_(schedule),
+      module_(module),
+      b_(module.getContext()),
+      ops_(b_, schedule.level >= CpuLevel::v3) {
   axis_.assign(s_.extents.size(), nullptr);
   kept_at_.resize(s_.kernel.values.size());
 }
@@ -74,59 +77,12 @@ void Emitter::emit_body(const std::function<void(Value*)>& unit) {
 
 Emitter::Values Emitter::loop(Value* begin, Value* end, int64_t step, Values carried, bool some,
                               const LoopBody& body) {
-  llvm::LLVMContext& context = module_.getContext();
-  llvm::BasicBlock* before = b_.GetInsertBlock();
-  auto* inside = llvm::BasicBlock::Create(context, "loop", function_);
-  auto* after = llvm::BasicBlock::Create(context, "done", function_);
-  if (some)
-    b_.CreateBr(inside);
-  else
-    b_.CreateCondBr(b_.CreateICmpSLT(begin, end), inside, after);
-  b_.SetInsertPoint(inside);
-  llvm::PHINode* i = b_.CreatePHI(b_.getInt64Ty(), 2, "i");
-  i->addIncoming(begin, before);
-  Values inner;
-  for (Value* x : carried) {
-    llvm::PHINode* phi = b_.CreatePHI(x->getType(), 2);
-    phi->addIncoming(x, before);
-    inner.push_back(phi);
-  }
-  Values next = body(i, inner);
-  llvm::BasicBlock* last = b_.GetInsertBlock();
-  Value* following = b_.CreateAdd(i, number(step), "next", true, true);
-  b_.CreateCondBr(b_.CreateICmpSLT(following, end), inside, after);
-  i->addIncoming(following, last);
-  b_.SetInsertPoint(after);
-  for (size_t k = 0; k < next.size(); ++k) {
-    llvm::cast<llvm::PHINode>(inner[k])->addIncoming(next[k], last);
-    if (some) continue;
-    llvm::PHINode* phi = b_.CreatePHI(next[k]->getType(), 2);
-    phi->addIncoming(carried[k], before);
-    phi->addIncoming(next[k], last);
-    next[k] = phi;
-  }
-  return next;
+  return codegen::loop(b_, begin, end, step, std::move(carried), some, body);
 }
 
 Emitter::Values Emitter::when(Value* condition, const Values& otherwise,
                               const std::function<Values()>& body) {
-  llvm::LLVMContext& context = module_.getContext();
-  llvm::BasicBlock* before = b_.GetInsertBlock();
-  auto* inside = llvm::BasicBlock::Create(context, "when", function_);
-  auto* after = llvm::BasicBlock::Create(context, "after", function_);
-  b_.CreateCondBr(condition, inside, after);
-  b_.SetInsertPoint(inside);
-  Values results = body();
-  llvm::BasicBlock* last = b_.GetInsertBlock();
-  b_.CreateBr(after);
-  b_.SetInsertPoint(after);
-  for (size_t k = 0; k < results.size(); ++k) {
-    llvm::PHINode* phi = b_.CreatePHI(results[k]->getType(), 2);
-    phi->addIncoming(otherwise[k], before);
-    phi->addIncoming(results[k], last);
-    results[k] = phi;
-  }
-  return results;
+  return codegen::when(b_, condition, otherwise, body);
 }
 
 // A unit is a place of the outer par axes and, innermost, a block along the vector axis.

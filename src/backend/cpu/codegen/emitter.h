@@ -10,16 +10,15 @@
 #include <map>
 #include <unordered_map>
 
-#include "backend/cpu/codegen/llvm_ops.h"
 #include "backend/cpu/codegen/schedule.h"
+#include "backend/llvm/llvm_control.h"
+#include "backend/llvm/llvm_ops.h"
 
 namespace tn::cpu {
 
-/// The number, where the code has one.
-inline std::optional<int64_t> known(llvm::Value* x) {
-  auto* constant = llvm::dyn_cast<llvm::ConstantInt>(x);
-  return constant ? std::optional(constant->getSExtValue()) : std::nullopt;
-}
+using codegen::Ops;
+
+using codegen::known;
 
 class Emitter {
  public:
@@ -70,7 +69,7 @@ class Emitter {
   void place_unit(Value* unit);
   /// body(i, carried) gives the next carried; the loop runs from begin to end, at least once where
   /// `some`.
-  using LoopBody = std::function<Values(Value* i, const Values& carried)>;
+  using LoopBody = codegen::LoopBody;
   Values loop(Value* begin, Value* end, int64_t step, Values carried, bool some,
               const LoopBody& body);
   /// What `body` gives where the condition holds, else `otherwise`.

@@ -2,15 +2,15 @@
 
 #include <llvm/Config/llvm-config.h>
 
-#include "backend/cpu/codegen/source_hash.h"
 #include "backend/cpu/kernel_bytes.h"
+#include "backend/llvm/source_hash.h"
 #include "storage/disk_cache.h"
 
 namespace tn::cpu {
 namespace {
 
 std::string disk_key(std::string_view key) {
-  return format("kernel {} {}\n{}", source_hash(), LLVM_VERSION_STRING, key);
+  return format("kernel {} {}\n{}", codegen::source_hash(), LLVM_VERSION_STRING, key);
 }
 
 }  // namespace

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <bit>
 
-#include "backend/cpu/codegen/merge_axes.h"
-#include "backend/cpu/codegen/value_ranges.h"
+#include "backend/llvm/merge_axes.h"
+#include "backend/llvm/value_ranges.h"
 #include "loop/macros.h"
 #include "loop/reduction_tree.h"
 
@@ -66,7 +66,7 @@ class Scheduler {
   Scheduler(const KernelRequest& request, const CodeTarget& target) : k_(s_.kernel) {
     s_.kernel = loop::expand_math(*request.kernel);
     find_symbols(request.sizes);
-    if (request.form == KernelForm::whole) merge_axes(s_.kernel);
+    if (request.form == KernelForm::whole) codegen::merge_axes(s_.kernel);
     s_.form = request.form;
     s_.level = target.level;
     static constexpr int kBits[] = {128, 256, 512};
@@ -81,7 +81,7 @@ class Scheduler {
                     kMostValues);
     a_ = loop::analyse(k_);
     if (!find_axes()) return "its points are too many, or not those of tiles";
-    s_.inside = casts_inside(k_);
+    s_.inside = codegen::casts_inside(k_);
     if (!a_.plain) return "it reduces over different axes, or scans in both directions";
     find_sweeps();
     if (!has_code()) return "a remainder of floats, or an fma below x86-64-v3, is a library call";

@@ -5,13 +5,16 @@
 #include <llvm/IR/IRBuilder.h>
 
 #include "loop/kernel.h"
-#include "runtime/cpu_level.h"
 
-namespace tn::cpu {
+namespace tn::codegen {
+
+inline bool is_signed(DType type) { return kind_of(type) == Kind::integer; }
 
 class Ops {
  public:
-  Ops(llvm::IRBuilder<>& builder, CpuLevel level) : b(builder), level_(level) {}
+  /// `has_half`: the machine converts between f16 and f32, and where `has_bfloat` bf16 too.
+  Ops(llvm::IRBuilder<>& builder, bool has_half, bool has_bfloat = false)
+      : b(builder), has_half_(has_half), has_bfloat_(has_bfloat) {}
 
   /// Of one element, in registers and in memory.
   llvm::Type* type(DType type) const;
@@ -64,7 +67,7 @@ class Ops {
   llvm::Constant* word(llvm::Value* like, uint64_t bits) const;
 
   llvm::IRBuilder<>& b;
-  CpuLevel level_;
+  bool has_half_, has_bfloat_;
 };
 
-}  // namespace tn::cpu
+}  // namespace tn::codegen

@@ -2,10 +2,10 @@
 // What is known of the values of a kernel before it runs.
 #include "loop/kernel.h"
 
-namespace tn::cpu {
+namespace tn::codegen {
 
 /// By value: a cast from a float to an integer type whose operand is a number inside of that type,
 /// so that it need not saturate. The reductions of exp and its kin are such casts.
 std::vector<bool> casts_inside(const loop::Kernel& kernel);
 
-}  // namespace tn::cpu
+}  // namespace tn::codegen

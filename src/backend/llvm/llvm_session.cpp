@@ -1,4 +1,4 @@
-#include "backend/cpu/codegen/llvm_session.h"
+#include "backend/llvm/llvm_session.h"
 
 #include <llvm/Support/ErrorHandling.h>
 #include <sys/mman.h>
@@ -10,7 +10,7 @@
 #include "base/at_fork.h"
 #include "base/error.h"
 
-namespace tn::cpu {
+namespace tn::codegen {
 namespace {
 
 enum class State : uint8_t { fresh, ready, broken };
@@ -82,4 +82,4 @@ void in_llvm(FunctionRef<void()> work) {
   }
 }
 
-}  // namespace tn::cpu
+}  // namespace tn::codegen

@@ -6,12 +6,12 @@
 #include <string>
 #include <unordered_set>
 
-#include "backend/cpu/codegen/codegen.h"
 #include "base/at_fork.h"
 #include "base/function_ref.h"
 #include "base/recent.h"
+#include "plan/backend.h"
 
-namespace tn::cpu {
+namespace tn::codegen {
 
 class KernelCache {
  public:
@@ -47,4 +47,4 @@ class KernelCache {
   KernelCacheStats stats_;
 };
 
-}  // namespace tn::cpu
+}  // namespace tn::codegen

@@ -1,11 +1,11 @@
-#include "backend/cpu/codegen/llvm_ops.h"
+#include "backend/llvm/llvm_ops.h"
 
 #include <cstring>
 
 #include "base/error.h"
 #include "runtime/scalar_bits.h"
 
-namespace tn::cpu {
+namespace tn::codegen {
 
 using llvm::Constant;
 using llvm::ConstantFP;
@@ -16,7 +16,6 @@ using llvm::Intrinsic::ID;
 using loop::Monoid;
 using loop::Op;
 
-static bool is_signed(DType type) { return kind_of(type) == Kind::integer; }
 static bool is_native_float(DType type) { return type == DType::f32 || type == DType::f64; }
 
 Type* Ops::type(DType type) const {
@@ -265,4 +264,4 @@ Ops::Best Ops::better(Monoid monoid, DType type, Best x, Best y) {
   return {b.CreateSelect(take, y.value, x.value), b.CreateSelect(take, y.index, x.index)};
 }
 
-}  // namespace tn::cpu
+}  // namespace tn::codegen

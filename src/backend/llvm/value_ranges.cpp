@@ -1,9 +1,9 @@
-#include "backend/cpu/codegen/value_ranges.h"
+#include "backend/llvm/value_ranges.h"
 
 #include <algorithm>
 #include <cmath>
 
-namespace tn::cpu {
+namespace tn::codegen {
 namespace {
 
 using loop::Op;
@@ -138,4 +138,4 @@ std::vector<bool> casts_inside(const loop::Kernel& kernel) {
   return inside;
 }
 
-}  // namespace tn::cpu
+}  // namespace tn::codegen

@@ -10,7 +10,7 @@
 
 #include "base/function_ref.h"
 
-namespace tn::cpu {
+namespace tn::codegen {
 
 /// Deletes an object of LLVM, unless an exception is passing by.
 struct LeakOnError {
@@ -34,4 +34,4 @@ void llvm_has_started();
 /// memory is left, and where memory runs out inside.
 void in_llvm(FunctionRef<void()> work);
 
-}  // namespace tn::cpu
+}  // namespace tn::codegen

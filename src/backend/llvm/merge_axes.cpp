@@ -1,8 +1,8 @@
-#include "backend/cpu/codegen/merge_axes.h"
+#include "backend/llvm/merge_axes.h"
 
 #include "loop/index.h"
 
-namespace tn::cpu {
+namespace tn::codegen {
 namespace {
 
 using loop::AxisKind;
@@ -98,4 +98,4 @@ void merge_axes(Kernel& kernel) {
   }
 }
 
-}  // namespace tn::cpu
+}  // namespace tn::codegen

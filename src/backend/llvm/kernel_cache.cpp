@@ -1,4 +1,4 @@
-#include "backend/cpu/codegen/kernel_cache.h"
+#include "backend/llvm/kernel_cache.h"
 
 #include <chrono>
 
@@ -6,7 +6,7 @@
 #include "base/interrupt.h"
 #include "runtime/threads.h"
 
-namespace tn::cpu {
+namespace tn::codegen {
 
 KernelCache& KernelCache::shared() {
   static KernelCache& only = *[] {
@@ -123,4 +123,4 @@ void KernelCache::clear() {
   kernels_.clear();
 }
 
-}  // namespace tn::cpu
+}  // namespace tn::codegen

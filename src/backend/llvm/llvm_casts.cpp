@@ -1,17 +1,16 @@
 // Conversions between element types.
 #include <cmath>
 
-#include "backend/cpu/codegen/llvm_ops.h"
+#include "backend/llvm/llvm_ops.h"
 #include "base/half.h"
 
-namespace tn::cpu {
+namespace tn::codegen {
 
 using llvm::Constant;
 using llvm::ConstantFP;
 using llvm::Type;
 using llvm::Value;
 
-static bool is_signed(DType type) { return kind_of(type) == Kind::integer; }
 static bool is_narrow_float(DType type) {
   return is_float(type) && type != DType::f32 && type != DType::f64;
 }
@@ -61,7 +60,7 @@ Value* Ops::float_to_integer(Value* a, DType to) {
 }
 
 Value* Ops::widen(Value* a, DType from) {
-  if (from == DType::f16 && level_ >= CpuLevel::v3)
+  if (from == DType::f16 && has_half_)
     return b.CreateFPExt(b.CreateBitCast(a, shaped(b.getHalfTy(), a)), shaped(b.getFloatTy(), a));
   if (from == DType::f16) return widen_bits<Float16Format>(a);
   if (from == DType::f8e4m3) return widen_bits<Float8E4M3Format>(a);
@@ -73,11 +72,14 @@ Value* Ops::widen(Value* a, DType from) {
 }
 
 Value* Ops::narrow(Value* a, DType to) {
-  if (to == DType::f16 && level_ >= CpuLevel::v3)
+  if (to == DType::f16 && has_half_)
     return b.CreateBitCast(b.CreateFPTrunc(a, shaped(b.getHalfTy(), a)), shaped(b.getInt16Ty(), a));
   if (to == DType::f16) return narrow_bits<Float16Format>(a);
   if (to == DType::f8e4m3) return narrow_bits<Float8E4M3Format>(a);
   if (to == DType::f8e5m2) return narrow_bits<Float8E5M2Format>(a);
+  if (has_bfloat_)
+    return b.CreateBitCast(b.CreateFPTrunc(a, shaped(b.getBFloatTy(), a)),
+                           shaped(b.getInt16Ty(), a));
   Value* bits = b.CreateBitCast(a, shaped(b.getInt32Ty(), a));
   Value* high = b.CreateLShr(bits, word(bits, 16));
   Value* odd = b.CreateAnd(high, word(bits, 1));
@@ -189,4 +191,4 @@ Value* Ops::double_to_float_odd(Value* a) {
   return b.CreateBitCast(b.CreateSelect(exact, bits, odd), floats);
 }
 
-}  // namespace tn::cpu
+}  // namespace tn::codegen

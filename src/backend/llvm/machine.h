@@ -1,0 +1,28 @@
+#pragma once
+// From LLVM modules to code, for one machine.
+#include <llvm/IR/Module.h>
+
+#include "runtime/cpu_level.h"
+
+namespace tn::codegen {
+
+/// A level of CPUs, or GPUs from a compute capability on: never a model of its own, since code
+/// moves between machines.
+struct Machine {
+  enum class Kind : uint8_t { x86, nvptx } kind = Kind::x86;
+  int16_t arch = 0;  // the level, or 80 for sm_80
+};
+constexpr Machine machine_of(CpuLevel level) {
+  return {Machine::Kind::x86, static_cast<int16_t>(level)};
+}
+
+/// Data layout and triple of the target.
+void prepare_module(llvm::Module& module, const Machine& machine);
+/// Runs the short list of passes: the emitters share and hoist by themselves. Of loops whose
+/// emitter does not, `hoists` takes out what stays the same.
+void optimise(llvm::Module& module, bool hoists = false);
+/// An ELF object, or assembly: of GPUs, PTX.
+std::string object_code(llvm::Module& module, const Machine& machine);
+std::string assembly(llvm::Module& module, const Machine& machine);
+
+}  // namespace tn::codegen
