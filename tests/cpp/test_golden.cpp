@@ -9,6 +9,7 @@
 //     asked for. Inputs named c… are known to the pass.
 //     tests/golden/sharding  a mesh, layouts and a graph -> all layouts, the graph of a worker, and
 //     what was refused
+//     tests/golden/cuda      a kernel -> how it is spread over threads, and what its PTX has
 //     tests/golden/recompute a graph -> what it becomes when it may need a byte less than it does
 #include <doctest/doctest.h>
 
@@ -21,11 +22,13 @@
 #include <set>
 #include <sstream>
 
+#include "backend/cuda/codegen/cuda_codegen.h"
 #include "base/error.h"
 #include "compiler/compile_graph.h"
 #include "compiler/memory_report.h"
 #include "compiler/report.h"
 #include "passes/pipeline.h"
+#include "ptx_summary.h"
 #include "run_graph.h"
 #include "run_passes.h"
 #include "run_workers.h"
@@ -247,4 +250,12 @@ TEST_CASE("golden: errors at the call") { CHECK(check_folder("errors", error_of)
 
 TEST_CASE("golden: graphs on meshes") {
   CHECK(check_folder("sharding", [](const Case& c) { return sharded_text(c.input); }) >= 20);
+}
+
+TEST_CASE("golden: kernels for GPUs") {
+  CHECK(check_folder("cuda", [](const Case& c) {
+          loop::Kernel kernel = loop::parse_kernel(c.input);
+          cuda::Schedule schedule = cuda::make_schedule({&kernel});
+          return to_text(schedule) + ptx_summary(cuda::generate(schedule, 90).ptx);
+        }) >= 9);
 }

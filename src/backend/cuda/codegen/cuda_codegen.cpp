@@ -1,0 +1,76 @@
+#include "backend/cuda/codegen/cuda_codegen.h"
+
+#include <llvm/IR/Verifier.h>
+#include <llvm/Support/raw_ostream.h>
+
+#include "backend/cuda/codegen/gpu_emitter.h"
+#include "backend/llvm/llvm_session.h"
+#include "backend/llvm/machine.h"
+#include "base/error.h"
+#include "ir/dim_program.h"
+
+namespace tn::cuda {
+
+using codegen::in_llvm;
+using codegen::LlvmPtr;
+using codegen::Machine;
+
+namespace {
+
+struct Emitted {
+  LlvmPtr<llvm::LLVMContext> context{new llvm::LLVMContext};
+  LlvmPtr<llvm::Module> module{new llvm::Module("kernel", *context)};
+  KernelNumbers numbers;
+};
+
+Emitted emit(const Schedule& s, const Machine& machine) {
+  Emitted out;
+  codegen::prepare_module(*out.module, machine);
+  out.numbers.symbols = s.symbols;
+  for (Dim room : s.rooms) out.numbers.rooms.push_back(size_program(room, s.symbols));
+  for (size_t k = 0; k < s.parts.size(); ++k) {
+    Emitter emitter(s, s.parts[k], *out.module, machine.kind == Machine::Kind::x86);
+    out.numbers.entries.push_back(emitter.emit(format("part{}", k)));
+  }
+#ifndef NDEBUG
+  std::string fault;
+  llvm::raw_string_ostream text(fault);
+  invariant(!llvm::verifyModule(*out.module, &text), "kernel {}: {}", s.parts[0].kernel.name,
+            fault);
+#endif
+  codegen::optimise(*out.module, true);
+  return out;
+}
+
+constexpr Machine machine_of(int16_t arch) { return {Machine::Kind::nvptx, arch}; }
+
+}  // namespace
+
+Generated generate(const Schedule& schedule, int16_t arch) {
+  Generated made;
+  in_llvm([&] {
+    Emitted emitted = emit(schedule, machine_of(arch));
+    made.ptx = codegen::assembly(*emitted.module, machine_of(arch));
+    made.numbers = std::move(emitted.numbers);
+  });
+  return made;
+}
+
+std::string ir_text(const Schedule& schedule, int16_t arch) {
+  std::string text;
+  in_llvm([&] { llvm::raw_string_ostream(text) << *emit(schedule, machine_of(arch)).module; });
+  return text;
+}
+
+std::string simulated_object(const Schedule& schedule, KernelNumbers& numbers) {
+  std::string object;
+  in_llvm([&] {
+    Machine machine = codegen::machine_of(CpuLevel::v3);
+    Emitted emitted = emit(schedule, machine);
+    object = codegen::object_code(*emitted.module, machine);
+    numbers = std::move(emitted.numbers);
+  });
+  return object;
+}
+
+}  // namespace tn::cuda

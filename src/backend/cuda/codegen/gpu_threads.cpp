@@ -1,0 +1,135 @@
+#include "backend/cuda/codegen/gpu_threads.h"
+
+#include <llvm/IR/IntrinsicsNVPTX.h>
+
+#include "backend/llvm/llvm_ops.h"
+
+namespace tn::cuda {
+
+using llvm::Type;
+using llvm::Value;
+
+static constexpr unsigned kGlobal = 1, kShared = 3;
+
+Type* Threads::type_of(const Param& param) const {
+  using Kind = Param::Kind;
+  if (param.kind == Kind::buffer || param.kind == Kind::room)
+    return simulated_ ? b_.getPtrTy() : b_.getPtrTy(kGlobal);
+  if (param.kind == Kind::value) return b_.getInt64Ty();
+  return codegen::Ops(b_, true).memory_type(param.type);
+}
+
+void Threads::begin(const std::string& name, const std::vector<Param>& params,
+                    const std::vector<bool>& written, int threads) {
+  std::vector<Type*> types;
+  if (simulated_)
+    types.push_back(b_.getPtrTy());
+  else
+    for (const Param& param : params) types.push_back(type_of(param));
+  auto* type = llvm::FunctionType::get(b_.getVoidTy(), types, false);
+  auto* function = llvm::Function::Create(type, llvm::Function::ExternalLinkage, name, module_);
+  function->addFnAttr(llvm::Attribute::NoUnwind);
+  b_.SetInsertPoint(llvm::BasicBlock::Create(module_.getContext(), "entry", function));
+  params_.clear();
+  if (!simulated_) {
+    for (unsigned k = 0; k < params.size(); ++k) {
+      llvm::Argument* argument = function->getArg(k);
+      params_.push_back(argument);
+      if (!argument->getType()->isPointerTy()) continue;
+      argument->addAttr(llvm::Attribute::NoAlias);
+      argument->addAttr(llvm::Attribute::getWithAlignment(module_.getContext(), llvm::Align(16)));
+      if (!written[k]) argument->addAttr(llvm::Attribute::ReadOnly);
+    }
+    return begin_kernel(function, threads);
+  }
+  frame_ = function->getArg(0);
+  Value* slots = field(0, b_.getPtrTy());
+  for (size_t k = 0; k < params.size(); ++k)
+    params_.push_back(b_.CreateLoad(type_of(params[k]),
+                                    b_.CreateConstInBoundsGEP1_64(b_.getInt64Ty(), slots, k)));
+  shared_ = field(1, b_.getPtrTy());
+  Value* numbers =
+      b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), frame_, offsetof(SimulatedThread, thread));
+  thread_ = b_.CreateLoad(b_.getInt32Ty(), numbers, "thread");
+  block_ = b_.CreateLoad(b_.getInt32Ty(),
+                         b_.CreateConstInBoundsGEP1_64(b_.getInt32Ty(), numbers, 1), "block");
+}
+
+void Threads::begin_kernel(llvm::Function* function, int threads) {
+  function->setCallingConv(llvm::CallingConv::PTX_Kernel);
+  llvm::LLVMContext& context = module_.getContext();
+  auto note = [&](const char* what, int number) {
+    llvm::Metadata* fields[] = {
+        llvm::ValueAsMetadata::get(function), llvm::MDString::get(context, what),
+        llvm::ConstantAsMetadata::get(b_.getInt32(static_cast<uint32_t>(number)))};
+    module_.getOrInsertNamedMetadata("nvvm.annotations")
+        ->addOperand(llvm::MDNode::get(context, fields));
+  };
+  note("kernel", 1);
+  note("maxntidx", threads);
+  thread_ = b_.CreateIntrinsic(llvm::Intrinsic::nvvm_read_ptx_sreg_tid_x, {}, {});
+  block_ = b_.CreateIntrinsic(llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x, {}, {});
+  shared_ = module_.getGlobalVariable("shared");
+  if (shared_) return;
+  auto* bytes = llvm::ArrayType::get(b_.getInt8Ty(), 0);
+  auto* global =
+      new llvm::GlobalVariable(module_, bytes, false, llvm::GlobalValue::ExternalLinkage, nullptr,
+                               "shared", nullptr, llvm::GlobalValue::NotThreadLocal, kShared);
+  global->setAlignment(llvm::Align(16));
+  shared_ = global;
+}
+
+Value* Threads::field(int number, Type* type) {
+  Value* at = b_.CreateConstInBoundsGEP1_64(b_.getPtrTy(), frame_, static_cast<uint64_t>(number));
+  return b_.CreateLoad(type, at);
+}
+
+Value* Threads::shared(Value* offset) { return b_.CreateGEP(b_.getInt8Ty(), shared_, offset); }
+
+void Threads::barrier() {
+  if (!simulated_) {
+    b_.CreateIntrinsic(llvm::Intrinsic::nvvm_barrier0, {}, {});
+    return;
+  }
+  auto* type = llvm::FunctionType::get(b_.getVoidTy(), {b_.getPtrTy()}, false);
+  b_.CreateCall(type, field(2, b_.getPtrTy()), {frame_});
+}
+
+Value* Threads::shuffled_word(Value* x, int mask) {
+  Value* all = b_.getInt32(~0u);
+  return b_.CreateIntrinsic(llvm::Intrinsic::nvvm_shfl_sync_bfly_i32, {},
+                            {all, x, b_.getInt32(static_cast<uint32_t>(mask)), b_.getInt32(31)});
+}
+
+Value* Threads::shuffled(Value* x, int mask) {
+  Type* type = x->getType();
+  unsigned bits = type->getScalarSizeInBits();
+  Value* word = type->isIntegerTy() ? x : b_.CreateBitCast(x, b_.getIntNTy(bits));
+  Value* other;
+  if (simulated_) {
+    auto* call = llvm::FunctionType::get(b_.getInt64Ty(),
+                                         {b_.getPtrTy(), b_.getInt64Ty(), b_.getInt32Ty()}, false);
+    other = b_.CreateCall(
+        call, field(3, b_.getPtrTy()),
+        {frame_, b_.CreateZExt(word, b_.getInt64Ty()), b_.getInt32(static_cast<uint32_t>(mask))});
+  } else if (bits <= 32) {
+    other = shuffled_word(b_.CreateZExt(word, b_.getInt32Ty()), mask);
+  } else {
+    Value* low = shuffled_word(b_.CreateTrunc(word, b_.getInt32Ty()), mask);
+    Value* high = shuffled_word(b_.CreateTrunc(b_.CreateLShr(word, 32), b_.getInt32Ty()), mask);
+    other = b_.CreateOr(b_.CreateZExt(low, b_.getInt64Ty()),
+                        b_.CreateShl(b_.CreateZExt(high, b_.getInt64Ty()), 32));
+  }
+  other = b_.CreateTrunc(other, b_.getIntNTy(bits));
+  return type->isIntegerTy() ? other : b_.CreateBitCast(other, type);
+}
+
+void Threads::touch(Value* place, int64_t bytes, bool writes) {
+  if (!simulated_) return;
+  auto* type = llvm::FunctionType::get(
+      b_.getVoidTy(), {b_.getPtrTy(), b_.getPtrTy(), b_.getInt64Ty(), b_.getInt32Ty()}, false);
+  b_.CreateCall(type, field(4, b_.getPtrTy()),
+                {frame_, place, b_.getInt64(static_cast<uint64_t>(bytes)), b_.getInt32(writes)});
+}
+
+}  // namespace tn::cuda

@@ -1,0 +1,58 @@
+#pragma once
+// What code knows of its thread, on a GPU and in the simulation of one on the CPU: where it is,
+// what it was called with, and how threads of a block meet. Everything else that is emitted is the
+// same for both.
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Module.h>
+
+#include "backend/cuda/codegen/gpu_schedule.h"
+#include "backend/cuda/cuda_kernel.h"
+
+namespace tn::cuda {
+
+/// What a simulated thread is called with.
+struct SimulatedThread {
+  const uint64_t* params;
+  std::byte* shared;
+  void (*barrier)(SimulatedThread&);
+  /// The bits that the thread whose number differs in these bits gives at the same time.
+  uint64_t (*exchange)(SimulatedThread&, uint64_t bits, int32_t mask);
+  /// Of global memory, before it is read or written.
+  void (*touch)(SimulatedThread&, const void* address, int64_t bytes, int32_t writes);
+  int32_t thread, block;
+};
+
+class Threads {
+ public:
+  Threads(llvm::IRBuilder<>& builder, llvm::Module& module, bool simulated)
+      : b_(builder), module_(module), simulated_(simulated) {}
+
+  /// Begins a function with these parameters; `written`: by parameter.
+  void begin(const std::string& name, const std::vector<Param>& params,
+             const std::vector<bool>& written, int threads);
+
+  llvm::Value* thread() const { return thread_; }  // i32
+  llvm::Value* block() const { return block_; }    // i32
+  /// The value of a parameter, in its type.
+  llvm::Value* param(size_t number) const { return params_[number]; }
+  /// A place in shared memory.
+  llvm::Value* shared(llvm::Value* offset);
+  void barrier();
+  llvm::Value* shuffled(llvm::Value* x, int mask);
+  /// Says that global memory is read or written.
+  void touch(llvm::Value* place, int64_t bytes, bool writes);
+
+ private:
+  void begin_kernel(llvm::Function* function, int threads);
+  llvm::Type* type_of(const Param& param) const;
+  llvm::Value* field(int number, llvm::Type* type);
+  llvm::Value* shuffled_word(llvm::Value* x, int mask);
+
+  llvm::IRBuilder<>& b_;
+  llvm::Module& module_;
+  bool simulated_;
+  llvm::Value *frame_ = nullptr, *thread_ = nullptr, *block_ = nullptr, *shared_ = nullptr;
+  std::vector<llvm::Value*> params_;
+};
+
+}  // namespace tn::cuda
