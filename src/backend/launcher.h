@@ -32,6 +32,23 @@ void run_steps(const RunMemory& memory, void* const* address, const Scalar* scal
 /// line.
 [[noreturn]] void throw_with_place(const Step& step);
 
+/// Runs one step, on values at these addresses of the host.
+void run_step(const Step& step, void* const* buffers, const Scalar* scalars);
+
+/// Bodies of control flow, which run where their operands are.
+class BodyRunner {
+ public:
+  virtual Device device() const = 0;
+  virtual void run(size_t body, std::span<const Bound> in, std::span<Bound> out) = 0;
+  virtual void copy(void* to, const Bound& from, size_t bytes) = 0;
+  virtual bool is_true(const Bound& flag) = 0;
+
+ protected:
+  ~BodyRunner() = default;
+};
+/// Control flow driven by the host. `buffers` are operands, then results.
+void run_control(const ControlStep& step, void* const* buffers, BodyRunner& bodies);
+
 /// Results take the blocks that they lie in.
 void give_results(const RunMemory& memory, std::span<Bound> outputs);
 

@@ -207,6 +207,10 @@ void run_steps(const RunMemory& memory, void* const* address, const Scalar* scal
   }
 }
 
+void run_step(const Step& step, void* const* buffers, const Scalar* scalars) {
+  launch(step, {buffers, scalars});
+}
+
 void throw_with_place(const Step& step) {
   LocScope place(step.loc);
   try {

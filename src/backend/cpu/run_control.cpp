@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "backend/launcher.h"
 #include "base/interrupt.h"
 #include "ops/control_flow.h"
 
@@ -11,18 +12,19 @@ namespace {
 /// The operands of a step as inputs of plans: nothing is copied, and nothing may outlive this.
 class BorrowedInputs {
  public:
-  BorrowedInputs(const ControlStep& step, void* const* buffers) : headers_(step.in.size()) {
+  BorrowedInputs(const ControlStep& step, void* const* buffers, Device device)
+      : headers_(step.in.size()) {
     for (size_t i = 0; i < headers_.size(); ++i) {
       headers_[i].read_only = true;
       headers_[i].address = buffers[i];
+      headers_[i].device = device;
       headers_[i].bytes = static_cast<size_t>(step.in[i]->bytes());
       headers_[i].release = [](Buffer*) {};
     }
   }
-  /// From number `first` on.
-  std::vector<Bound> all(size_t first = 0) {
+  std::vector<Bound> all() {
     std::vector<Bound> bounds;
-    for (size_t i = first; i < headers_.size(); ++i) {
+    for (size_t i = 0; i < headers_.size(); ++i) {
       headers_[i].refs.fetch_add(1, std::memory_order_relaxed);
       bounds.push_back({BufferRef::adopt_reference(&headers_[i]), 0});
     }
@@ -33,26 +35,24 @@ class BorrowedInputs {
   std::vector<Buffer> headers_;
 };
 
-const char* data_of(const Bound& bound) {
-  return static_cast<const char*>(bound.buffer->address) + bound.offset;
-}
-
 struct ControlRun {
   const ControlStep& step;
   void* const* buffers;
-  BorrowedInputs in{step, buffers};
+  BodyRunner& bodies;
+  BorrowedInputs in{step, buffers, bodies.device()};
   std::vector<Bound> results = std::vector<Bound>(step.out.size());
 
   void* result(size_t i) const { return buffers[step.in.size() + i]; }
 
   void copy_results(std::span<const Bound> from) const {
     for (size_t i = 0; i < from.size(); ++i)
-      std::memcpy(result(i), data_of(from[i]), static_cast<size_t>(step.out[i]->bytes()));
+      bodies.copy(result(i), from[i], static_cast<size_t>(step.out[i]->bytes()));
   }
 
   void cond() {
-    bool taken = *static_cast<const bool*>(buffers[0]);
-    run(*step.bodies[taken ? 0 : 1], in.all(1), nullptr, results);
+    std::vector<Bound> inputs = in.all();
+    bool taken = bodies.is_true(inputs[0]);
+    bodies.run(taken ? 0 : 1, std::span<const Bound>(inputs).subspan(1), results);
     copy_results(results);
   }
 
@@ -61,9 +61,9 @@ struct ControlRun {
     for (;;) {
       stop_if_asked();
       Bound go_on;
-      run(*step.bodies[0], values, nullptr, {&go_on, 1});
-      if (!*reinterpret_cast<const bool*>(data_of(go_on))) break;
-      run(*step.bodies[1], values, nullptr, results);
+      bodies.run(0, values, {&go_on, 1});
+      if (!bodies.is_true(go_on)) break;
+      bodies.run(1, values, results);
       std::move(results.begin(), results.end(), values.begin());
     }
     copy_results({values.data(), results.size()});
@@ -79,10 +79,10 @@ struct ControlRun {
       int64_t at = a.reverse ? length - 1 - number : number;
       for (size_t i = carries; i < carries + xs; ++i)
         inputs[i].offset = step.in[i]->bytes() / length * at;
-      run(*step.bodies[0], inputs, nullptr, results);
+      bodies.run(0, inputs, results);
       for (size_t i = carries; i < results.size(); ++i) {
         int64_t bytes = step.out[i]->bytes() / length;
-        std::memcpy(static_cast<char*>(result(i)) + bytes * at, data_of(results[i]),
+        bodies.copy(static_cast<char*>(result(i)) + bytes * at, results[i],
                     static_cast<size_t>(bytes));
       }
       for (size_t i = 0; i < carries; ++i) inputs[i] = std::move(results[i]);
@@ -91,10 +91,32 @@ struct ControlRun {
   }
 };
 
+/// Bodies in memory of the host.
+struct HostBodies final : BodyRunner {
+  explicit HostBodies(const ControlStep& owner) : step(owner) {}
+  Device device() const override { return {}; }
+  void run(size_t body, std::span<const Bound> in, std::span<Bound> out) override {
+    tn::run(*step.bodies[body], in, nullptr, out);
+  }
+  static const char* data_of(const Bound& bound) {
+    return static_cast<const char*>(bound.buffer->address) + bound.offset;
+  }
+  void copy(void* to, const Bound& from, size_t bytes) override {
+    std::memcpy(to, data_of(from), bytes);
+  }
+  bool is_true(const Bound& flag) override { return *reinterpret_cast<const bool*>(data_of(flag)); }
+  const ControlStep& step;
+};
+
 }  // namespace
 
 void run_control(const ControlStep& step, void* const* buffers) {
-  ControlRun run{step, buffers};
+  HostBodies bodies(step);
+  run_control(step, buffers, bodies);
+}
+
+void run_control(const ControlStep& step, void* const* buffers, BodyRunner& bodies) {
+  ControlRun run{step, buffers, bodies};
   switch (step.kind) {
     case ControlStep::Kind::cond:
       return run.cond();
