@@ -5,6 +5,8 @@
 //     std::cout << tn::active_memory() << " of " << tn::memory_limit() << " bytes\n";
 #include <cstddef>
 
+#include "tenon/device.h"
+
 namespace tn {
 
 /// Requested bytes of all live buffers. Foreign memory does not count.
@@ -29,5 +31,15 @@ size_t memory_limit();
 /// Large freed blocks beyond this go back to the system, the least recently used first. The default
 /// is 256 MiB or a quarter of the machine's memory, whichever is more. Returns the former limit.
 size_t set_cache_limit(size_t bytes);
+
+/// The same of a device. The default limit of a GPU is what is free there at first use, less 512
+/// MiB.
+struct MemoryUse {
+  size_t active = 0, peak = 0, cache = 0, limit = 0;
+};
+MemoryUse memory_use(Device device);
+size_t set_memory_limit(size_t bytes, Device device);
+void reset_peak_memory(Device device);
+void clear_cache(Device device);
 
 }  // namespace tn

@@ -69,6 +69,7 @@ DeviceRuntime& usable_runtime(Device device) {
     auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
     bool is_number = error == std::errc() && end == digits.data() + digits.size();
     if (!is_number && name.size() > wanted.size()) break;
+    if (k > 0 && count_of(k) == 0) fail("{}: {}: {}", who, name, kinds[k].load()->why_none());
     if (number >= static_cast<unsigned>(count_of(k))) break;
     return {static_cast<uint8_t>(k), static_cast<uint8_t>(number)};
   }
@@ -124,6 +125,24 @@ BufferRef allocate(size_t bytes, Device device) {
     runtime.synchronize();
   }
   return runtime.allocate(device, bytes);
+}
+
+MemoryUse memory_use(Device device) {
+  if (!device.is_host())
+    if (MemoryUse its = usable_runtime(device).memory(device); its.limit > 0) return its;
+  return {active_memory(), peak_memory(), cache_memory(), memory_limit()};
+}
+size_t set_memory_limit(size_t bytes, Device device) {
+  if (device.is_host()) return set_memory_limit(bytes);
+  return usable_runtime(device).set_memory_limit(device, bytes);
+}
+void reset_peak_memory(Device device) {
+  if (device.is_host()) return reset_peak_memory();
+  usable_runtime(device).reset_peak_memory(device);
+}
+void clear_cache(Device device) {
+  if (device.is_host()) return clear_cache();
+  usable_runtime(device).clear_cache(device);
 }
 
 Bound copy_to(Device device, const Bound& value, size_t bytes) {

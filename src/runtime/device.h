@@ -4,10 +4,12 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "runtime/buffer.h"
+#include "tenon/memory.h"
 #include "tenon/shape.h"
 
 namespace tn {
@@ -38,6 +40,14 @@ class DeviceRuntime {
                    const Scalar* scalars, std::span<Bound> outputs) = 0;
   /// Whether its library has kernels for an op that is not a loop nest. Others run on the host.
   virtual bool claims(const OpDef& op, std::span<const InternedType* const> in) const = 0;
+
+  /// Why there are none of the kind, for messages; "" where there are, or none are expected.
+  virtual std::string why_none() const { return ""; }
+  /// Memory of a device; that of kinds without a pool of their own counts as the host's.
+  virtual MemoryUse memory(Device) { return {}; }
+  virtual size_t set_memory_limit(Device, size_t) { return 0; }
+  virtual void reset_peak_memory(Device) {}
+  virtual void clear_cache(Device) {}
 
   /// Whether this process may use it: a child of fork may not if its parent did.
   bool is_usable() const;

@@ -53,6 +53,37 @@ std::string graph_text(const nb::args& args) {
   return to_text(capture({}, out).graph);
 }
 
+/// That of an argument; the host's by default.
+Device device_or_host(nb::handle device) {
+  return device.is_none() ? Device() : read_device(device.ptr());
+}
+
+void bind_memory(nb::module_& m) {
+  auto of = [&](const char* name, size_t MemoryUse::* field, const char* doc) {
+    m.def(
+        name, [field](nb::handle device) { return memory_use(device_or_host(device)).*field; },
+        users_call, nb::arg("device") = nb::none(), doc);
+  };
+  of("active_memory", &MemoryUse::active, "Bytes of all live tensors of the host, or of a device.");
+  of("peak_memory", &MemoryUse::peak, "The highest active memory since the last reset.");
+  of("cache_memory", &MemoryUse::cache, "Bytes of freed blocks kept for reuse.");
+  of("memory_limit", &MemoryUse::limit, "Requests that would need more fail.");
+  m.def(
+      "reset_peak_memory", [](nb::handle device) { tn::reset_peak_memory(device_or_host(device)); },
+      users_call, nb::arg("device") = nb::none());
+  m.def(
+      "clear_cache", [](nb::handle device) { tn::clear_cache(device_or_host(device)); }, users_call,
+      nb::arg("device") = nb::none(), "Gives the kept blocks back to the system or the device.");
+  m.def(
+      "set_memory_limit",
+      [](nb::handle bytes, nb::handle device) {
+        size_t limit = whole_number(bytes, 0, "set_memory_limit");
+        return tn::set_memory_limit(limit, device_or_host(device));
+      },
+      users_call, nb::arg("bytes"), nb::arg("device") = nb::none(),
+      "Sets the limit and returns the former one; 0 restores the default.");
+}
+
 }  // namespace
 
 void bind_runtime(nb::module_& m) {
@@ -86,19 +117,7 @@ void bind_runtime(nb::module_& m) {
         tn::set_num_threads(static_cast<int>(std::min<size_t>(count, INT_MAX)));
       },
       users_call, nb::arg("count"));
-  m.def("active_memory", &tn::active_memory, "Bytes of all live tensors.");
-  m.def("peak_memory", &tn::peak_memory, "The highest active memory since the last reset.");
-  m.def("cache_memory", &tn::cache_memory, "Bytes of freed blocks kept for reuse.");
-  m.def("memory_limit", &tn::memory_limit, "Requests that would need more fail.");
-  m.def("reset_peak_memory", &tn::reset_peak_memory);
-  m.def("clear_cache", &tn::clear_cache, "Gives the kept blocks back to the system.");
-  m.def(
-      "set_memory_limit",
-      [](nb::handle bytes) {
-        return tn::set_memory_limit(whole_number(bytes, 0, "set_memory_limit"));
-      },
-      users_call, nb::arg("bytes"),
-      "Sets the limit and returns the former one; 0 restores the default.");
+  bind_memory(m);
   m.def(
       "set_cache_limit",
       [](nb::handle bytes) {
