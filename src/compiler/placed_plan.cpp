@@ -53,8 +53,12 @@ CompileOptions options_of(const PlacedGraph& placed, const GraphPart& part,
                           const CompileOptions& all, DeviceCopies& copies) {
   CompileOptions own = all;
   if (!part.device.is_host())
-    if (Target its = runtime_of(part.device).target(part.device); its.kind != own.target.kind)
+    if (Target its = runtime_of(part.device).target(part.device); its.kind != own.target.kind) {
       own.target = its;
+      // Nothing interprets kernels there, and what checks indices are calls of the host's library.
+      own.effort = std::max(own.effort, Effort::e1);
+      own.checks_indices = false;
+    }
   if (!placed.is_whole) {
     own.runtime_scalars = static_cast<int>(part.scalars.size());
     own.constants.clear(), own.donated.clear();

@@ -33,11 +33,13 @@ const Attrs* with_bodies(const Attrs* attrs, FunctionRef<Graph(const Graph&)> f)
 
 }  // namespace
 
-Graph without_devices(const Graph& graph) {
+Graph without_devices(const Graph& graph) { return placed_on(graph, {}); }
+
+Graph placed_on(const Graph& graph, Device device) {
   Graph made;
   GraphCopy copy{graph, made};
   copy.inputs();
-  for (TypeRef& type : made.types) type = on_device(type, {});
+  for (TypeRef& type : made.types) type = on_device(type, device);
   for (const GraphOp& op : graph.ops) {
     if (op.op == &ops::to_device) {
       copy[op.out] = copy[graph.in(op)[0]];
@@ -45,10 +47,10 @@ Graph without_devices(const Graph& graph) {
     }
     copy.op(op);
     made.ops.back().attrs =
-        with_bodies(op.attrs, [](const Graph& g) { return without_devices(g); });
+        with_bodies(op.attrs, [&](const Graph& g) { return placed_on(g, device); });
     for (int i = 0; i < op.outs; ++i) {
       TypeRef& type = made.types[static_cast<size_t>(made.ops.back().out + i)];
-      type = on_device(type, {});
+      type = on_device(type, device);
     }
   }
   made.outputs = copy.all(graph.outputs);

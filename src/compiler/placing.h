@@ -19,6 +19,9 @@ inline bool names_devices(const Graph& graph) {
 /// The same computation on any device: nothing of it is said.
 Graph without_devices(const Graph& graph);
 
+/// The same computation with everything on one device; `graph` names none.
+Graph placed_on(const Graph& graph, Device device);
+
 /// What one device computes without waiting for another.
 struct GraphPart {
   Device device;

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "compiler/compiler.h"
 #include "compiler/kernel_set.h"
+#include "compiler/placing.h"
 #include "ir/interned.h"
 #include "ir/rewrite.h"
 #include "ops/op_decls.h"
@@ -90,6 +92,27 @@ std::shared_ptr<const Plan> Program::plan(std::span<const Binding> sizes) const 
   return at_opt_ && is_opt ? at_opt_->plan() : code_->plan(sizes);
 }
 
+std::shared_ptr<const Plan> Program::plan(std::span<const Binding> sizes, Device device) const {
+  Target target = device.is_host() ? options_.target : runtime_of(device).target(device);
+  if (target.kind == options_.target.kind || !compiler) return plan(sizes);
+  Shared& shared = *shared_;
+  std::shared_ptr<const CompiledGraph> code;
+  {
+    std::lock_guard lock(shared.mutex);
+    for (const auto& [known, made] : shared.elsewhere)
+      if (known == target) code = made;
+  }
+  if (!code) {
+    // Its own form with that kind of target: ops that it lacks are parts of the host.
+    CompileOptions its = options();
+    Graph graph = placed_on(graph_, device);
+    code = std::make_shared<const CompiledGraph>(std::move(graph), std::move(its));
+    std::lock_guard lock(shared.mutex);
+    shared.elsewhere.emplace_back(target, code);
+  }
+  return code->plan(sizes);
+}
+
 CompileCounts Program::counts() const {
   CompileCounts all = code_->counts();
   if (!at_opt_) return all;
@@ -167,7 +190,10 @@ std::shared_ptr<const Program::Ready> Program::ready(std::span<const ProgramValu
   made->sizes.assign(sizes.begin(), sizes.end());
   std::vector<Binding> values = signature_.check(types, sizes);
   Device device = device_of(signature_.function, made->types);
-  made->plan = on_device(device, plan(values), shared.copies);
+  made->device = device;
+  std::shared_ptr<const Plan> plan = this->plan(values, device);
+  Device driver = plan->parts ? Device() : device;  // parts know where they run
+  made->plan = on_device(driver, std::move(plan), shared.copies);
   for (TypeRef type : signature_.outputs)
     made->results.push_back(on_device(substitute(type, replacements(values)), device));
   std::shared_ptr<const Ready> owner = std::move(scope.held).owned_by(std::move(made));
@@ -182,7 +208,7 @@ std::vector<ProgramValue> Program::run(std::span<const ProgramValue> args,
   std::vector<Bound> in, out(ready->plan->plan->outputs.size());  // results, then effects
   in.reserve(args.size());
   for (const ProgramValue& arg : args)
-    in.push_back(copy_to(ready->plan->device, arg.value, arg.value.bytes()));
+    in.push_back(copy_to(ready->device, arg.value, arg.value.bytes()));
   tn::run(ready->plan, in, nullptr, out);
   std::vector<ProgramValue> results;
   results.reserve(ready->results.size());

@@ -58,6 +58,8 @@ class Program {
                                 std::span<const int64_t> sizes) const;
   /// The plan for these sizes.
   std::shared_ptr<const Plan> plan(std::span<const Binding> sizes) const;
+  /// The same for a device, whose target may be of another kind: then the graph is compiled.
+  std::shared_ptr<const Plan> plan(std::span<const Binding> sizes, Device device) const;
 
   /// Adds the sections of everything, with code for `targets`.
   void write(tnx::Writer& out, std::span<const Target> targets, bool debug) const;
@@ -85,6 +87,7 @@ class Program {
   struct Ready {
     std::vector<TypeRef> types;
     std::vector<int64_t> sizes;
+    Device device;
     std::shared_ptr<const PlacedPlan> plan;
     std::vector<TypeRef> results;
     bool serves(std::span<const ProgramValue> args, std::span<const int64_t> values) const;
@@ -107,6 +110,7 @@ class Program {
     std::mutex mutex;
     std::shared_ptr<const Ready> ready;  // of the last call
     DeviceCopies copies;                 // of constants
+    std::vector<std::pair<Target, std::shared_ptr<const CompiledGraph>>> elsewhere;
   };
   PerProcess<Shared> shared_;  // a child of fork has not the thread that verifies
 };

@@ -212,6 +212,8 @@ struct PlacedPlan {
   Device device;
   std::shared_ptr<const Plan> plan;
   std::vector<Bound> constants;  // of the plan, there
+  /// What the runtime of the device keeps for its runs; made and read by it alone.
+  mutable std::shared_ptr<void> state = {};
 };
 
 /// Runs the steps in order; any number of threads may run one plan at once. `outputs` has the
