@@ -4,7 +4,7 @@
 
 # Objects that both libraries are linked from.
 set(rt_shared base runtime storage ops compiler backend backend/cpu backend/cpu/library
-    backend/cpu/kernels)
+    backend/cpu/kernels backend/cuda)
 # Compiled again, to be small: graphs and the interpreter are not hot there.
 set(rt_small ir loop executable)
 

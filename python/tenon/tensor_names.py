@@ -173,6 +173,11 @@ def _cpu(self: _Tensor) -> _Tensor:
     return self.to_device("cpu")
 
 
+def _cuda(self: _Tensor, device: int | str | _core.Device | None = None) -> _Tensor:
+    """`x.to("cuda")`, or on the GPU of that number or name."""
+    return self.to_device(f"cuda:{device}" if isinstance(device, int) else device or "cuda")
+
+
 def _contiguous(self: _Tensor) -> _Tensor:
     """The tensor itself: elements of all stand one after the other."""
     return self
@@ -209,7 +214,6 @@ _IN_PLACE = {  # what they are made of; tensors do not change
     "fill_": "x[...] = value", "mul_": "x *= y", "sub_": "x -= y", "zero_": "x[...] = 0",
 }  # fmt: skip
 _MISSING = {
-    "cuda": 'x.to("cuda:0"); tn.devices() are those of this machine',
     "data": "x.detach()",
     "is_cuda": 'x.device.kind == "cuda"',
 }
@@ -235,6 +239,7 @@ _METHODS: dict[str, Callable[..., Any]] = {
     "repeat": _repeat,
     "where": _where,
     "cpu": _cpu,
+    "cuda": _cuda,
     "contiguous": _contiguous,
     "__copy__": _copy,
     "__deepcopy__": _deepcopy,

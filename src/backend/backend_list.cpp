@@ -3,12 +3,13 @@
 #include <array>
 
 #include "backend/cpu/cpu_backend.h"
+#include "backend/cuda/cuda_backend.h"
 #include "plan/library.h"
 
 namespace tn {
 
 using GetBackend = const Backend& (*)();
-static constexpr GetBackend kBackends[] = {cpu::backend};  // by DeviceKind
+static constexpr GetBackend kBackends[] = {cpu::backend, cuda::backend};  // by DeviceKind
 
 std::span<const Backend* const> backends() {
   static const auto all = [] {

@@ -8,20 +8,15 @@
 namespace tn {
 namespace {
 
-constexpr std::string_view kGpus[] = {
-    "nvidia_v100", "nvidia_t4",   "nvidia_a10",  "nvidia_a100", "nvidia_a40",
-    "nvidia_l4",   "nvidia_l40s", "nvidia_h100", "nvidia_h200", "nvidia_b200",
-};
-
 [[noreturn]] void refuse(std::string_view name, std::string_view who) {
-  if (std::ranges::count(kGpus, name))
-    fail("{}: cannot generate code for {}: this build has no GPU backend", who, name);
   std::vector<std::string_view> targets = {"native"}, products, all;
   for (const Backend* backend : backends())
-    for (const TargetName& known : backend->names())
-      (known.is_product ? products : targets).push_back(known.name);
-  for (const auto& list : {targets, products}) all.insert(all.end(), list.begin(), list.end());
-  all.insert(all.end(), std::begin(kGpus), std::end(kGpus));
+    for (const TargetName& known : backend->names()) {
+      all.push_back(known.name);
+      if (known.target.kind == DeviceKind::cpu)  // what files hold code for
+        (known.is_product ? products : targets).push_back(known.name);
+    }
+  all.push_back("native");
   std::string_view near = nearest_name(name, all);
   std::string known =
       format("there are {}, and the processors {}", join(targets, ", "), join(products, ", "));
@@ -51,7 +46,12 @@ Target target_named(std::string_view name, std::string_view who) {
 
 std::vector<Target> targets_named(const std::vector<std::string>& names, std::string_view who) {
   std::vector<Target> targets;
-  for (const std::string& name : names) targets.push_back(target_named(name, who));
+  for (const std::string& name : names) {
+    targets.push_back(target_named(name, who));
+    if (targets.back().kind != DeviceKind::cpu)
+      fail(Hint{"a file for CPUs runs on a GPU too: it is compiled there, from its graph"},
+           "{}: cannot generate code for {} ahead of time: files hold code for CPUs", who, name);
+  }
   std::ranges::sort(targets);
   targets.erase(std::ranges::unique(targets).begin(), targets.end());
   return targets;

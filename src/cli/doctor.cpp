@@ -8,6 +8,9 @@
 #include <fstream>
 
 #include "backend/cpu/kernels/lapack.h"
+#include "backend/cuda/assembler.h"
+#include "backend/cuda/cuda_backend.h"
+#include "backend/cuda/cuda_library.h"
 #include "base/error.h"
 #include "cli/commands.h"
 #include "cli/environment.h"
@@ -140,6 +143,26 @@ Finding check_files() {
   return found;
 }
 
+/// What there is for GPUs; a machine without one lacks nothing.
+Finding check_cuda() {
+  const cuda::LoadedDriver& driver = cuda::driver_of_machine();
+  if (!driver.table) return {State::good, driver.fault};
+  std::string found =
+      format("driver for CUDA {}.{}", driver.version / 1000, driver.version % 1000 / 10);
+  for (int i = 0; i < driver.devices; ++i) {
+    char name[128] = "";
+    driver.table->cuDeviceGetName(name, sizeof name, i);
+    Target target = cuda::target_of_device(*driver.table, i);
+    found += format("; cuda:{}: {} ({})", i, name, name_of(target));
+  }
+  found += format("; kernels are assembled by {}", cuda::assembler_name());
+  std::string products = cuda::products_library();
+  if (products.empty())
+    return {State::poor, found + "; no cuBLASLt: own kernels compute products",
+            "pip install nvidia-cublas"};
+  return {State::good, format("{}; products by {}", found, products)};
+}
+
 struct Check {
   const char* name;
   Finding (*run)();
@@ -156,6 +179,7 @@ constexpr Check kChecks[] = {
     {"variables", check_variables},
     {"compiler", check_compiler},
     {"executables", check_files},
+    {"CUDA", check_cuda},
 };
 
 /// What is wrong with one thing, such as a variable, is found and ends nothing.

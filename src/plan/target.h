@@ -9,7 +9,7 @@
 
 namespace tn {
 
-enum class DeviceKind : uint8_t { cpu };
+enum class DeviceKind : uint8_t { cpu, cuda };
 
 /// A kind of device and its architecture: part of keys, options and files. Only the backend of the
 /// kind knows what an architecture is.
@@ -48,7 +48,7 @@ std::string_view name_of(const Target& target);
 bool runs_here(const Target& target);
 
 /// The target of a name: its own ("x86-64-v3"), "native", or a product's ("haswell", "zen4"). Fails
-/// for another, as `who`: one of a GPU says that its code comes with the GPU backend.
+/// for another, as `who`.
 Target target_named(std::string_view name, std::string_view who);
 /// Of several names: each target once, the lowest first.
 std::vector<Target> targets_named(const std::vector<std::string>& names, std::string_view who);

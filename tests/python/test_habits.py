@@ -252,5 +252,5 @@ def test_methods_under_their_names_in_pytorch():
     assert x.masked_fill(x < 0, 0).tolist() == [[1.5, 0.0], [3.0, 4.0]]
     assert x.int().masked_fill(x < 0, -1).dtype == tn.int32
     assert tn.grad(lambda x: tn.sum(x.clone() * x))(x).tolist() == (2 * x).tolist()
-    with pytest.raises(ValueError, match="no such device: 'cuda'"):
+    with pytest.raises(ValueError, match="cuda: no NVIDIA driver was found"):
         x.to("cuda")

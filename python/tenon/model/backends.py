@@ -99,7 +99,7 @@ class JaxBackend(SourceBackend):
 
 
 class CudaBackend:
-    """Comes with the GPU work."""
+    """Is not there yet: what CpuBackend compiles runs on a GPU too, where its inputs are."""
 
     def __init__(self, *_: Any, **__: Any) -> None:
-        _core._fail("value", "CudaBackend: this build has no GPU backend; use CpuBackend")
+        _core._fail("value", "CudaBackend: not there yet; use CpuBackend, on inputs of the GPU")

@@ -1,0 +1,108 @@
+// The code generator of CUDA devices: kernels from the cache, from the disk, or compiled.
+#include <llvm/Config/llvm-config.h>
+
+#include <bit>
+
+#include "backend/cuda/assembler.h"
+#include "backend/cuda/codegen/cuda_codegen.h"
+#include "backend/llvm/kernel_cache.h"
+#include "backend/llvm/llvm_session.h"
+#include "backend/llvm/source_hash.h"
+#include "base/interrupt.h"
+#include "runtime/threads.h"
+#include "storage/disk_cache.h"
+
+namespace tn::cuda {
+
+using codegen::KernelCache;
+
+namespace {
+
+/// What a kernel computes and for which GPUs; its name is left out.
+std::string key_of(const KernelRequest& request, int16_t arch) {
+  std::string text = loop::to_text(*request.kernel);
+  return format("sm_{} {}", arch, std::string_view(text).substr(text.find('(')));
+}
+
+/// On disk, code for sizes of another order has an entry of its own: it is laid out for those.
+std::string disk_key(std::string_view key, const KernelRequest& request) {
+  std::string entry = format("cuda {} {} {}\n{}", codegen::source_hash(), LLVM_VERSION_STRING,
+                             assembler_name(), key);
+  for (Dim symbol : loop::symbols_in(*request.kernel))
+    for (const Binding& b : request.sizes)
+      if (symbol_name(b.symbol) == symbol_name(symbol))
+        entry += format(" {}~2^{}", symbol_name(symbol), std::bit_width(uint64_t(b.value)));
+  return entry;
+}
+
+struct MadeKernel {
+  std::shared_ptr<const KernelCode> code;
+  std::string bytes;
+  bool from_disk = false;
+};
+
+/// From the disk, or compiled, assembled where an assembler is found, and left there.
+MadeKernel make(const std::string& key, const KernelRequest& request, int16_t arch) {
+  if (arch < kLeastArch) return {};
+  DiskCache& disk = DiskCache::shared();
+  std::string entry = disk_key(key, request);
+  if (std::optional<std::string> bytes = disk.get(entry)) {
+    if (auto code = kernel_from_bytes(*bytes)) return {std::move(code), std::move(*bytes), true};
+    disk.remove(entry);
+  }
+  if (!codegen::llvm_is_usable()) return {};
+  Generated made = generate(make_schedule(request), arch);
+  std::string image = assemble(made.ptx, arch);
+  if (image.empty()) image = std::move(made.ptx);
+  std::string bytes = kernel_to_bytes(made.numbers, image);
+  disk.put(entry, bytes);
+  auto code = std::make_shared<const KernelCode>(std::move(made.numbers), std::move(image));
+  return {std::move(code), std::move(bytes)};
+}
+
+class CudaGenerator final : public CodeGenerator {
+ public:
+  std::vector<std::shared_ptr<const tn::KernelCode>> compile(
+      std::span<const KernelRequest> requests, const Target& target,
+      KernelCounts* counts) const override {
+    std::vector<std::string> keys;
+    for (const KernelRequest& request : requests) keys.push_back(key_of(request, target.arch));
+    auto make_one = [&](size_t i) -> KernelCache::Made {
+      MadeKernel made = make(keys[i], requests[i], target.arch);
+      return {std::move(made.code), made.from_disk};
+    };
+    return KernelCache::shared().get(keys, make_one, counts);
+  }
+  std::vector<std::string> compile_to_bytes(std::span<const KernelRequest> requests,
+                                            const Target& target) const override {
+    std::vector<std::string> bytes(requests.size());
+    parallel_for(static_cast<int64_t>(requests.size()), [&](int64_t k) {
+      stop_if_asked();
+      auto i = static_cast<size_t>(k);
+      bytes[i] = make(key_of(requests[i], target.arch), requests[i], target.arch).bytes;
+    });
+    return bytes;
+  }
+  std::string why_interpreted(const KernelRequest&, const Target& target) const override {
+    if (target.arch < kLeastArch) return "code for GPUs begins with sm_80";
+    return codegen::llvm_is_usable() ? "" : "the code generator ran out of memory when it started";
+  }
+  std::string ir(const KernelRequest& request, const Target& target) const override {
+    return ir_text(make_schedule(request), target.arch);
+  }
+  std::string assembly(const KernelRequest& request, const Target& target) const override {
+    return generate(make_schedule(request), target.arch).ptx;
+  }
+  std::string_view version() const override { return codegen::source_hash(); }
+  KernelCacheStats cache_stats() const override { return KernelCache::shared().stats(); }
+  int64_t waiting() const override { return KernelCache::shared().waiting(); }
+};
+
+}  // namespace
+
+const CodeGenerator& generator() {
+  static constexpr CudaGenerator made;
+  return made;
+}
+
+}  // namespace tn::cuda

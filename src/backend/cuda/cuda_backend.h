@@ -1,0 +1,19 @@
+#pragma once
+// NVIDIA GPUs as a kind of device: targets are the architectures that code is made for.
+#include "backend/cuda/driver.h"
+#include "plan/backend.h"
+
+namespace tn::cuda {
+
+const Backend& backend();
+
+/// "sm_90" is 90. 0 has no code of its own: the interpreter of the host runs its kernels (tests).
+constexpr Target target_of(int architecture) {
+  return {DeviceKind::cuda, static_cast<int16_t>(architecture)};
+}
+constexpr int architecture_of(const Target& target) { return target.arch; }
+
+/// The highest target that a GPU of the machine runs.
+Target target_of_device(const Driver& driver, int index);
+
+}  // namespace tn::cuda

@@ -1,0 +1,22 @@
+#pragma once
+// Library kernels of GPUs. They are called with addresses of the GPU, and put their work on a
+// stream.
+#include "backend/cuda/gpu.h"
+#include "plan/library.h"
+
+namespace tn::cuda {
+
+/// The kernel for an op on operands of these types; null: the host computes it.
+const LibraryKernel* library_kernel(const OpDef& op, Types in, const Target& target);
+
+/// Where cuBLASLt was found; "": it was not.
+std::string products_library();
+
+/// Where the call under way on this thread puts its work.
+struct CallPlace {
+  Gpu* gpu = nullptr;
+  Stream stream = nullptr;
+};
+extern thread_local CallPlace call_place;
+
+}  // namespace tn::cuda

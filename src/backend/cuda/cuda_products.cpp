@@ -1,0 +1,200 @@
+// Products on GPUs: cuBLASLt where it is found and pays, else own kernels in the order of the CPU.
+#include "backend/cuda/cuda_products.h"
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+
+#include "backend/cuda/cuda_library.h"
+#include "backend/cuda/plan_state.h"
+#include "backend/cuda/prebuilt/prebuilt.h"
+#include "base/error.h"
+#include "loop/reduction_tree.h"
+#include "ops/contract.h"
+#include "ops/op_attrs.h"
+#include "ops/op_decls.h"
+
+namespace tn::cuda {
+namespace {
+
+using ops::DotAttrs;
+
+constexpr int kDims = 4;
+
+/// As in prebuilt/product_kernels.cu.
+struct WalkedAxes {
+  int64_t extent[kDims] = {1, 1, 1, 1}, a[kDims] = {}, b[kDims] = {};
+};
+struct OwnProduct {
+  const void* left;
+  const void* right;
+  void* out;
+  int64_t m, n, k, block;
+  WalkedAxes rows, columns, inner, batch;
+  int32_t left_k_first, right_k_first;
+};
+
+/// One axis of a group: its strides in both operands.
+struct WalkedAxis {
+  int64_t extent, a, b;
+};
+
+/// Neighbours that lie as one are joined; false where more are left than kernels can walk.
+bool join_axes(std::vector<WalkedAxis> axes, WalkedAxes& out, int64_t& count) {
+  std::vector<WalkedAxis> joined;
+  count = 1;
+  for (const WalkedAxis& axis : axes) {
+    count *= axis.extent;
+    if (axis.extent == 1) continue;
+    if (!joined.empty() && joined.back().a == axis.a * axis.extent &&
+        joined.back().b == axis.b * axis.extent)
+      joined.back() = {joined.back().extent * axis.extent, axis.a, axis.b};
+    else
+      joined.push_back(axis);
+  }
+  if (joined.size() > kDims) return false;
+  size_t first = kDims - joined.size();
+  for (size_t i = 0; i < joined.size(); ++i)
+    out.extent[first + i] = joined[i].extent, out.a[first + i] = joined[i].a,
+                       out.b[first + i] = joined[i].b;
+  return true;
+}
+
+/// The product in the terms of the kernels; false where its axes are too many.
+bool describe(const TiledCall& call, OwnProduct& p) {
+  const auto& a = *static_cast<const DotAttrs*>(call.attrs);
+  const Strided &x = call.in_at[0], &y = call.in_at[1];
+  auto own = [](const Strided& at, const Axes& axes, bool left) {
+    std::vector<WalkedAxis> all;
+    for (Axis k : axes)
+      all.push_back(
+          {at.shape[k.i].value(), left ? at.strides[k.i] : 0, left ? 0 : at.strides[k.i]});
+    return all;
+  };
+  auto pairs = [&](const Axes& left, const Axes& right) {
+    std::vector<WalkedAxis> all;
+    for (int i = 0; i < left.size(); ++i)
+      all.push_back({x.shape[left[i].i].value(), x.strides[left[i].i], y.strides[right[i].i]});
+    return all;
+  };
+  int64_t batches = 1;
+  Axes rows = ops::free_axes(x.shape.rank(), a.lhs_batch, a.lhs_contract);
+  Axes columns = ops::free_axes(y.shape.rank(), a.rhs_batch, a.rhs_contract);
+  bool fits = join_axes(own(x, rows, true), p.rows, p.m) &&
+              join_axes(own(y, columns, false), p.columns, p.n) &&
+              join_axes(pairs(a.lhs_contract, a.rhs_contract), p.inner, p.k) &&
+              join_axes(pairs(a.lhs_batch, a.rhs_batch), p.batch, batches);
+  auto bytes = static_cast<int64_t>(size_of(call.in_types[0]->dtype));
+  auto data = [&](size_t i) {
+    return static_cast<const char*>(call.in[i]) + call.in_at[i].offset * bytes;
+  };
+  p.left = data(0), p.right = data(1), p.out = call.out;
+  p.block = loop::product_depth(std::max<int64_t>(p.k, 1));
+  constexpr int last = kDims - 1;
+  p.left_k_first = p.inner.a[last] == 1, p.right_k_first = p.inner.b[last] == 1;
+  return fits;
+}
+
+std::string_view kernel_name(DType type) {
+  switch (type) {
+    case DType::f32:
+      return "f32";
+    case DType::f64:
+      return "f64";
+    case DType::f16:
+      return "f16";
+    case DType::bf16:
+      return "bf16";
+    case DType::i32:
+    case DType::u32:
+      return "b32";
+    case DType::i64:
+    case DType::u64:
+      return "b64";
+    default:
+      return "";
+  }
+}
+
+/// The kernels of product_kernels.cu, loaded once per GPU.
+Function own_kernel(Gpu& gpu, std::string_view type, bool is_large) {
+  static const auto image = std::make_shared<const KernelImage>(KernelImage{own_image(gpu)});
+  CudaKernel kernel;
+  kernel.image = image;
+  kernel.entries.push_back(
+      {format("product_{}_{}", type, is_large ? "large" : "small"), 1, 1, 0, {}});
+  return functions_of(gpu, kernel)[0];
+}
+
+int64_t tiles(int64_t extent, int64_t tile) { return (extent + tile - 1) / tile; }
+
+void run_own(Gpu& gpu, Stream stream, OwnProduct& p, DType type, int64_t batches) {
+  auto blocks_of = [&](int64_t tile) { return tiles(p.m, tile) * tiles(p.n, tile) * batches; };
+  bool is_large = blocks_of(64) >= gpu.multiprocessors;
+  int64_t tile = is_large ? 64 : 16, depth = is_large ? 16 : 32;
+  int64_t element = static_cast<int64_t>(std::max<size_t>(size_of(type), 4));
+  int64_t shared = 16 * (tile + depth) + 2 * element * depth * (tile + 1);
+  void* params[] = {&p};
+  check(gpu.driver,
+        gpu.driver.cuLaunchKernel(own_kernel(gpu, kernel_name(type), is_large),
+                                  static_cast<unsigned>(blocks_of(tile)), 1, 1, 256, 1, 1,
+                                  static_cast<unsigned>(shared), stream, params, nullptr),
+        "a product");
+}
+
+void run_tiled_dot(const TiledCall& call) {
+  if (call.out_types[0]->elements == 0) return;
+  OwnProduct p{};
+  bool fits = describe(call, p);
+  invariant(fits, "dot: more axes than the kernels of GPUs can walk: {} and {}", *call.in_types[0],
+            *call.in_types[1]);
+  int64_t batches = 1;
+  for (int64_t extent : p.batch.extent) batches *= extent;
+  Gpu& gpu = *call_place.gpu;
+  DType type = call.in_types[0]->dtype;
+  constexpr int last = kDims - 1;
+  auto is_one = [](const WalkedAxes& axes) {
+    return std::all_of(axes.extent, axes.extent + last, [](int64_t e) { return e == 1; });
+  };
+  if (is_one(p.rows) && is_one(p.columns) && is_one(p.inner) && is_one(p.batch)) {
+    MatrixProduct matrix{.type = type, .m = p.m, .n = p.n, .k = p.k, .batch = batches};
+    matrix.left = p.left, matrix.right = p.right, matrix.out = p.out;
+    matrix.left_row = p.rows.a[last], matrix.left_k = p.inner.a[last];
+    matrix.right_k = p.inner.b[last], matrix.right_column = p.columns.b[last];
+    matrix.left_batch = p.batch.a[last], matrix.right_batch = p.batch.b[last];
+    if (run_cublas(gpu, call_place.stream, matrix)) return;
+  }
+  run_own(gpu, call_place.stream, p, type, batches);
+}
+
+void run_dot(const LibraryCall& call) {
+  const Strided at[] = {Strided::row_major(call.in_types[0]->shape),
+                        Strided::row_major(call.in_types[1]->shape)};
+  run_tiled_dot({call.attrs, call.in_types, call.out_types, at, call.in, call.out[0]});
+}
+
+TileDomain domain_of_dot(const void* attrs, Types in, Types) {
+  const auto& a = *static_cast<const DotAttrs*>(attrs);
+  TileDomain d;
+  for (Axis k : a.lhs_batch) d.batch *= in[0]->shape[k.i];
+  for (Axis k : ops::free_axes(in[0]->rank(), a.lhs_batch, a.lhs_contract))
+    d.rows *= in[0]->shape[k.i];
+  for (Axis k : ops::free_axes(in[1]->rank(), a.rhs_batch, a.rhs_contract))
+    d.columns *= in[1]->shape[k.i];
+  return d;
+}
+
+/// More axes in one group than this may not lie as so few that kernels can walk them.
+bool claims_dot(Types in) {
+  return !products_ptx().empty() && !kernel_name(in[0]->dtype).empty() && in[0]->rank() <= 6 &&
+         in[1]->rank() <= 6;
+}
+
+constexpr TiledForm tiled_dot{domain_of_dot, run_tiled_dot};
+constexpr LibraryKernel kProducts[] = {{&ops::dot, run_dot, claims_dot, &tiled_dot}};
+
+}  // namespace
+
+std::span<const LibraryKernel> product_kernels() { return kProducts; }
+
+}  // namespace tn::cuda

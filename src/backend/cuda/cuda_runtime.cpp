@@ -1,0 +1,139 @@
+#include "backend/cuda/cuda_runtime.h"
+
+#include <cstdlib>
+#include <cstring>
+
+#include "backend/cuda/cuda_backend.h"
+#include "backend/cuda/cuda_library.h"
+#include "backend/cuda/plan_run.h"
+#include "backend/launcher.h"
+#include "base/at_fork.h"
+#include "base/error.h"
+
+namespace tn::cuda {
+namespace {
+
+Address address_of(const Bound& value) {
+  return reinterpret_cast<Address>(value.buffer->address) + static_cast<Address>(value.offset);
+}
+
+char* device_bytes(const Buffer& buffer) { return static_cast<char*>(buffer.address); }
+
+class CudaRuntime final : public DeviceRuntime {
+ public:
+  CudaRuntime() { guarded_at_fork(mutex_, kInnermost - 5); }
+
+  std::string_view kind() const override { return "cuda"; }
+  int count() const override { return std::min(driver_of_machine().devices, kMostGpus); }
+  std::string why_none() const override { return driver_of_machine().fault; }
+  Target target(Device device) const override {
+    return target_of_device(*driver_of_machine().table, device.index);
+  }
+
+  BufferRef allocate(Device device, size_t bytes) override {
+    return gpu(device).pool.take(device, bytes);
+  }
+
+  void copy(const Bound& from, const Bound& to, size_t bytes) override {
+    if (!to.buffer->device.is_host()) {
+      Gpu& its = gpu(to.buffer->device);
+      const char* host = device_bytes(*from.buffer) + from.offset;
+      to.buffer->ready = bytes ? its.copy_in(address_of(to), host, bytes) : 0;
+      return;
+    }
+    if (bytes)
+      gpu(from.buffer->device)
+          .copy_out(to.buffer.data<char>() + to.offset, address_of(from), bytes);
+  }
+
+  void wait(const Buffer& buffer) override { gpu(buffer.device).wait(buffer.ready); }
+  void synchronize() override {
+    for (auto& made : gpus_)
+      if (Gpu* its = made.load()) its->wait_for_all();
+  }
+
+  MemoryUse memory(Device device) override { return gpu(device).pool.use(); }
+  size_t set_memory_limit(Device device, size_t bytes) override {
+    return gpu(device).pool.set_limit(bytes);
+  }
+  void reset_peak_memory(Device device) override { gpu(device).pool.reset_peak(); }
+  void clear_cache(Device device) override { gpu(device).pool.clear(); }
+
+  bool claims(const OpDef& op, Types in) const override {
+    return cuda::library_kernel(op, in, backend().here());
+  }
+
+  void run(const std::shared_ptr<const PlacedPlan>& placed, std::span<const Bound> inputs,
+           const Scalar* scalars, std::span<Bound> outputs) override {
+    const Plan& plan = *placed->plan;
+    Gpu& its = gpu(placed->device);
+    PlanState& state = state_of(its, *placed);
+    std::vector<BufferRef> blocks(plan.blocks.size());
+    take_blocks(plan, placed->device, inputs, blocks.data());  // before others hold inputs
+    std::vector<Bound> in;
+    in.reserve(inputs.size());
+    for (const Bound& value : inputs)  // single values of the host travel
+      in.push_back(aligned(its, copy_to(placed->device, value, value.bytes())));
+    BufferRef room;
+    if (state.room_bytes() > 0)
+      room = tn::allocate(static_cast<size_t>(state.room_bytes()), placed->device);
+    RunMemory memory{plan, in, placed->constants, blocks.data()};
+    std::vector<void*> address(memory.size());
+    memory.find(address.data(), device_bytes);
+    RunValues values{address.data(), scalars, room ? address_of({room, 0}) : 0};
+    uint64_t number = PlanRun{its, placed, state, memory, values}.run();
+    for (const BufferRef& block : blocks) block->ready = number;
+    give_results(memory, outputs);
+  }
+
+  Gpu& gpu(Device device) {
+    std::atomic<Gpu*>& slot = gpus_[device.index];
+    if (Gpu* made = slot.load(std::memory_order_acquire)) return *made;
+    std::lock_guard lock(mutex_);
+    if (Gpu* made = slot.load()) return *made;
+    const LoadedDriver& machine = driver_of_machine();
+    if (!machine.table) fail("cuda: {}", machine.fault);
+    auto* made = new Gpu(*machine.table, device.index);  // for the life of the process
+    slot.store(made, std::memory_order_release);
+    return *made;
+  }
+
+  void forget() {
+    for (auto& slot : gpus_) slot = nullptr;
+  }
+
+ private:
+  static constexpr int kMostGpus = 16;
+
+  /// Kernels read 16 bytes at once: a part of a tensor that begins in between is copied.
+  Bound aligned(Gpu& its, Bound value) {
+    if (address_of(value) % 16 == 0) return value;
+    size_t bytes = value.bytes();
+    Bound made{tn::allocate(bytes, value.buffer->device), 0};
+    made.buffer->ready = its.copy_within(address_of(made), address_of(value), bytes);
+    return made;
+  }
+
+  PlanState& state_of(Gpu& its, const PlacedPlan& placed) {
+    std::lock_guard lock(states_);
+    if (!placed.state) placed.state = std::make_shared<PlanState>(its, placed);
+    return *static_cast<PlanState*>(placed.state.get());
+  }
+
+  std::mutex mutex_;
+  std::atomic<Gpu*> gpus_[kMostGpus] = {};
+  std::mutex states_;  // of plans; taken before those of memory and modules
+};
+
+CudaRuntime& only_runtime() {
+  static auto& only = *new CudaRuntime;
+  return only;
+}
+
+}  // namespace
+
+DeviceRuntime& runtime() { return only_runtime(); }
+Gpu& gpu_of(Device device) { return only_runtime().gpu(device); }
+void forget_gpus() { only_runtime().forget(); }
+
+}  // namespace tn::cuda

@@ -1,0 +1,227 @@
+#include "backend/cuda/gpu.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include "backend/cuda/cuda_backend.h"
+#include "base/at_fork.h"
+#include "base/error.h"
+#include "base/interrupt.h"
+#include "runtime/device.h"
+
+namespace tn::cuda {
+
+Gpu::Gpu(const Driver& table, int number)
+    : driver(table), index(number), generation_(fork_generation()) {
+  DeviceNumber device = 0;
+  check(driver, driver.cuDeviceGet(&device, index), "cuDeviceGet");
+  char text[256] = "";
+  check(driver, driver.cuDeviceGetName(text, sizeof text, device), "cuDeviceGetName");
+  name = text;
+  target = target_of_device(driver, index);
+  auto ask = [&](int what) {
+    int value = 0;
+    check(driver, driver.cuDeviceGetAttribute(&value, what, device), "cuDeviceGetAttribute");
+    return value;
+  };
+  multiprocessors = ask(kMultiprocessors);
+  check(driver, driver.cuDeviceTotalMem_v2(&total_bytes, device), "cuDeviceTotalMem");
+  Result made = driver.cuDevicePrimaryCtxRetain(&context_, device);
+  if (made == kOutOfMemory)
+    fail(Fault::memory, "cuda:{}: no memory is left on {} for a context", index, name);
+  check(driver, made, "cuDevicePrimaryCtxRetain");
+  enter();
+  check(driver, driver.cuStreamCreate(&stream, kStreamNonBlocking), "cuStreamCreate");
+  check(driver, driver.cuStreamCreate(&capturing, kStreamNonBlocking), "cuStreamCreate");
+  for (EventHandle& event : events_)
+    check(driver, driver.cuEventCreate(&event, kEventNoTiming), "cuEventCreate");
+  MemoryPool pool_of_driver = nullptr;
+  uint64_t all = UINT64_MAX;  // what is freed stays with the process
+  if (driver.cuDeviceGetDefaultMemPool(&pool_of_driver, device) == kSuccess)
+    driver.cuMemPoolSetAttribute(pool_of_driver, kPoolReleaseThreshold, &all);
+  guarded_at_fork(staging_mutex_, kInnermost - 4);
+  guarded_at_fork(mutex_, kInnermost - 3);
+}
+
+bool Gpu::is_own_process() const { return generation_ == fork_generation(); }
+
+void Gpu::require_own_process() const {
+  if (!is_own_process())
+    unsupported(Hint{"start processes by spawn, or fork before the device is used"},
+                "cuda:{}: a child of fork cannot use a device of its parent", index);
+}
+
+void Gpu::enter() const {
+  thread_local Context entered = nullptr;
+  if (entered == context_) {  // others, such as torch, may have changed it since then
+    Context now = nullptr;
+    if (driver.cuCtxGetCurrent(&now) == kSuccess && now == context_) return;
+  }
+  check(driver, driver.cuCtxSetCurrent(context_), "cuCtxSetCurrent");
+  entered = context_;
+}
+
+uint64_t Gpu::give(const std::function<void(Stream)>& submit, std::function<std::string()> what) {
+  require_own_process();
+  enter();
+  for (;;) {  // each holds memory until it is done
+    uint64_t oldest;
+    {
+      std::lock_guard lock(mutex_);
+      if (!broken_.empty()) throw_internal(broken_);
+      if (given_ < kMostAhead || done() + kMostAhead > given_) {
+        try {
+          submit(stream);
+        } catch (const InternalError&) {  // of this work, or of what was under way?
+          Result before = driver.cuEventQuery(events_[given_ % kMostAhead]);
+          if (before != kSuccess && before != kNotReady) fail_broken(before);
+          throw;
+        }
+        uint64_t number = given_ + 1;
+        Result result = driver.cuEventRecord(events_[number % kMostAhead], stream);
+        under_way_.push_back({number, std::move(what)});
+        given_ = number;
+        if (result != kSuccess) fail_broken(result);
+        return number;
+      }
+      oldest = given_ + 1 - kMostAhead;
+    }
+    wait(oldest);
+  }
+}
+
+/// Finds out whether work is done. Under the lock.
+void Gpu::look(uint64_t number) {
+  if (!broken_.empty()) throw_internal(broken_);
+  if (done() >= number) return;
+  Result result = driver.cuEventQuery(events_[number % kMostAhead]);
+  if (result == kNotReady) return;
+  if (result != kSuccess) fail_broken(result);
+  done_.store(number, std::memory_order_release);
+  while (!under_way_.empty() && under_way_.front().number <= number) under_way_.pop_front();
+}
+
+/// A failed kernel ends the context: nothing runs there any more.
+void Gpu::fail_broken(Result result) {
+  for (const Work& work : under_way_)
+    if (driver.cuEventQuery(events_[work.number % kMostAhead]) == kSuccess)
+      done_.store(work.number, std::memory_order_release);
+  std::string suspects;
+  int named = 0;
+  for (const Work& work : under_way_) {
+    if (work.number <= done() || named == 3) continue;
+    suspects += format("{}{}", named++ ? "; or " : "", work.what());
+  }
+  broken_ = format(
+      "cuda:{}: {}: work on the device failed and it cannot be used any more: {}\n  hint: "
+      "TENON_CUDA_SYNC=1 waits for every step and names the one that fails",
+      index, text_of(driver, result), suspects.empty() ? "nothing was under way" : suspects);
+  throw_internal(broken_);
+}
+
+void Gpu::wait(uint64_t number) {
+  if (number == 0 || done() >= number) return;
+  require_own_process();
+  enter();
+  using Clock = std::chrono::steady_clock;
+  constexpr auto kSpin = std::chrono::milliseconds(2), kSlice = std::chrono::milliseconds(50);
+  Clock::time_point began = Clock::now(), asked = began;
+  for (;;) {
+    {
+      std::lock_guard lock(mutex_);
+      // The event of older work has been recorded again.
+      look(given_ >= number + kMostAhead ? given_ + 1 - kMostAhead : number);
+    }
+    if (done() >= number) return;
+    Clock::time_point now = Clock::now();
+    if (now - began < kSpin) continue;
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+    if (now - asked < kSlice) continue;
+    asked = now;
+    stop_if_asked();
+  }
+}
+
+void Gpu::wait_for_all() {
+  uint64_t last;
+  {
+    std::lock_guard lock(mutex_);
+    last = given_;
+  }
+  wait(last);
+}
+
+uint64_t Gpu::copy_in(Address to, const void* from, size_t bytes) {
+  std::lock_guard lock(staging_mutex_);
+  uint64_t number = 0;
+  size_t at = 0;
+  do {
+    size_t some = std::min(bytes - at, Staging::kPiece);
+    Staging::Piece piece = staging_.next();
+    std::memcpy(piece.at, static_cast<const char*>(from) + at, some);
+    number = give(
+        [&](Stream on) {
+          if (some == 0) return;
+          check(driver, driver.cuMemcpyHtoDAsync_v2(to + at, piece.at, some, on), "cuMemcpyHtoD");
+        },
+        [bytes] { return format("a copy of {} bytes to the device", bytes); });
+    staging_.used(piece, number);
+    at += some;
+  } while (at < bytes);
+  return number;
+}
+
+void Gpu::copy_out(void* to, Address from, size_t bytes) {
+  std::lock_guard lock(staging_mutex_);
+  struct Part {
+    Staging::Piece piece;
+    size_t at, bytes;
+    uint64_t number;
+  };
+  std::deque<Part> parts;
+  auto finish = [&] {
+    Part part = parts.front();
+    parts.pop_front();
+    wait(part.number);
+    std::memcpy(static_cast<char*>(to) + part.at, part.piece.at, part.bytes);
+  };
+  for (size_t at = 0; at < bytes;) {
+    if (parts.size() + 1 == Staging::kPieces) finish();
+    Part part{staging_.next(), at, std::min(bytes - at, Staging::kPiece), 0};
+    part.number = give(
+        [&](Stream on) {
+          check(driver, driver.cuMemcpyDtoHAsync_v2(part.piece.at, from + part.at, part.bytes, on),
+                "cuMemcpyDtoH");
+        },
+        [bytes] { return format("a copy of {} bytes to the host", bytes); });
+    staging_.used(part.piece, part.number);
+    at += part.bytes;
+    parts.push_back(part);
+  }
+  while (!parts.empty()) finish();
+}
+
+uint64_t Gpu::copy_within(Address to, Address from, size_t bytes) {
+  if (bytes == 0) return 0;
+  return give(
+      [&](Stream on) {
+        check(driver, driver.cuMemcpyDtoDAsync_v2(to, from, bytes, on), "cuMemcpyDtoD");
+      },
+      [bytes] { return format("a copy of {} bytes", bytes); });
+}
+
+Staging::Piece Staging::next() {
+  if (!memory_) {
+    void* made = nullptr;
+    gpu_.enter();
+    check(gpu_.driver, gpu_.driver.cuMemHostAlloc(&made, kPiece * kPieces, 0), "cuMemHostAlloc");
+    memory_ = static_cast<char*>(made);
+  }
+  size_t number = next_++ % kPieces;
+  gpu_.wait(work_[number]);
+  return {memory_ + number * kPiece, number};
+}
+
+}  // namespace tn::cuda

@@ -1,0 +1,128 @@
+#pragma once
+// One GPU: its context, its memory, its stream and the work that is under way there.
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "backend/cuda/driver.h"
+#include "plan/target.h"
+#include "runtime/buffer.h"
+#include "tenon/memory.h"
+
+namespace tn::cuda {
+
+class Gpu;
+
+/// Memory of a GPU by sizes. What is freed is kept: all work is on one stream, so the next user's
+/// work comes after that of the last.
+class Pool {
+ public:
+  explicit Pool(Gpu& gpu);
+
+  /// Fails (Fault::memory) when the GPU or the limit cannot give it.
+  BufferRef take(Device device, size_t bytes);
+  MemoryUse use();
+  void reset_peak();
+  /// 0: the default. Returns the former one.
+  size_t set_limit(size_t bytes);
+  /// Gives the kept blocks back to the driver.
+  void clear();
+  /// Sizes are rounded up, by an eighth at most.
+  static size_t class_of(size_t bytes);
+
+ private:
+  struct Block;
+  static void give_back(void* block);
+  Block* find(size_t bytes);
+  Result allocate(size_t bytes, Address& at);
+  size_t limit();
+
+  Gpu& gpu_;
+  mutable std::mutex mutex_;
+  std::map<size_t, std::vector<Block*>> kept_;  // by capacity
+  size_t active_ = 0, peak_ = 0, kept_bytes_ = 0;
+  size_t limit_ = 0, default_limit_ = 0;
+};
+
+/// Pinned memory that copies go through, used round and round.
+class Staging {
+ public:
+  static constexpr size_t kPiece = size_t{4} << 20, kPieces = 4;
+  explicit Staging(Gpu& gpu) : gpu_(gpu) {}
+  struct Piece {
+    char* at;
+    size_t number;  // of the piece
+  };
+  /// One that no copy uses any more. Pieces come in turn.
+  Piece next();
+  /// Work number `work` uses it.
+  void used(const Piece& piece, uint64_t work) { work_[piece.number] = work; }
+
+ private:
+  Gpu& gpu_;
+  char* memory_ = nullptr;
+  size_t next_ = 0;
+  uint64_t work_[kPieces] = {};
+};
+
+class Gpu {
+ public:
+  /// Fails where the context cannot be made.
+  Gpu(const Driver& table, int index);
+
+  const Driver& driver;
+  const int index;
+  std::string name;
+  Target target;
+  int multiprocessors = 0;
+  size_t total_bytes = 0;
+  Stream stream = nullptr, capturing = nullptr;  // the second records library calls only
+  Pool pool{*this};
+
+  /// Makes its context the one of this thread.
+  void enter() const;
+  /// Fails in a child of fork: the context is its parent's.
+  void require_own_process() const;
+  bool is_own_process() const;
+
+  /// Submits work: `submit` calls the driver with this stream, while no other thread does. Returns
+  /// the number of the work. `what` names it for errors; it is called when one is reported.
+  /// At most kMostAhead are under way.
+  uint64_t give(const std::function<void(Stream)>& submit, std::function<std::string()> what);
+  /// Until work is done. Throws InternalError when the GPU has failed.
+  void wait(uint64_t number);
+  void wait_for_all();
+  /// The newest work that is known to be done.
+  uint64_t done() const { return done_.load(std::memory_order_acquire); }
+
+  /// Copies through pinned memory. To the GPU: the host's memory may change when it returns.
+  uint64_t copy_in(Address to, const void* from, size_t bytes);
+  void copy_out(void* to, Address from, size_t bytes);
+  uint64_t copy_within(Address to, Address from, size_t bytes);
+
+  static constexpr size_t kMostAhead = 64;
+
+ private:
+  struct Work {
+    uint64_t number;
+    std::function<std::string()> what;
+  };
+  void look(uint64_t number);
+  [[noreturn]] void fail_broken(Result result);
+
+  Context context_ = nullptr;
+  int generation_;
+  std::mutex mutex_;  // of what follows, and of the stream
+  EventHandle events_[kMostAhead] = {};
+  std::deque<Work> under_way_;
+  uint64_t given_ = 0;
+  std::atomic<uint64_t> done_ = 0;
+  std::string broken_;  // what all use of it reports from now on
+  std::mutex staging_mutex_;
+  Staging staging_{*this};
+};
+
+}  // namespace tn::cuda

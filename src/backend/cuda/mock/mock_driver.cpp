@@ -1,0 +1,294 @@
+#include "backend/cuda/mock/mock_driver.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <random>
+
+namespace tn::cuda {
+
+struct FunctionOfDriver {
+  std::string name;
+  const MockKernel* kernel;
+};
+struct GraphNodeOfDriver {
+  std::vector<GraphNode> after;
+  Function function = nullptr;
+  std::vector<uint64_t> params;
+  unsigned blocks = 0, threads = 0;
+  Graph child = nullptr;
+};
+struct GraphOfDriver {
+  std::vector<GraphNode> nodes;
+};
+struct GraphExecOfDriver {
+  GraphOfDriver graph;                     // with nodes of its own
+  std::map<GraphNode, GraphNode> copy_of;  // by node of what it was made from
+};
+struct StreamOfDriver {
+  Graph capturing = nullptr;
+};
+struct ModuleOfDriver {
+  std::string image;
+};
+struct ContextOfDriver {};
+struct EventOfDriver {};
+struct MemoryPoolOfDriver {};
+
+Mock& mock() {
+  static auto& only = *new Mock;
+  return only;
+}
+
+namespace {
+
+constexpr Address kForeign = Address{1} << 62;
+std::map<Address, size_t>& blocks_of_mock() {
+  static auto& only = *new std::map<Address, size_t>;
+  return only;
+}
+ContextOfDriver only_context;
+MemoryPoolOfDriver only_pool;
+thread_local Context current = nullptr;
+
+void run_kernel(const FunctionOfDriver& function, const uint64_t* params, unsigned blocks,
+                unsigned threads) {
+  mock().log.push_back(function.name);
+  function.kernel->run(params, blocks, threads);
+}
+
+/// In any order that the edges allow.
+void run_graph(const GraphOfDriver& graph) {
+  static std::minstd_rand random(7);
+  std::vector<GraphNode> left = graph.nodes;
+  while (!left.empty()) {
+    std::vector<size_t> ready;
+    for (size_t i = 0; i < left.size(); ++i) {
+      bool waits = false;
+      for (GraphNode before : left[i]->after)
+        for (GraphNode other : left) waits = waits || other == before;
+      if (!waits) ready.push_back(i);
+    }
+    size_t chosen = ready[random() % ready.size()];
+    const GraphNodeOfDriver& node = *left[chosen];
+    if (node.function) run_kernel(*node.function, node.params.data(), node.blocks, node.threads);
+    if (node.child) run_graph(*node.child);
+    left.erase(left.begin() + static_cast<std::ptrdiff_t>(chosen));
+  }
+}
+
+std::vector<uint64_t> params_of(Function function, void** params) {
+  std::vector<uint64_t> values(function->kernel->params);
+  for (size_t i = 0; i < values.size(); ++i) std::memcpy(&values[i], params[i], sizeof(uint64_t));
+  return values;
+}
+
+Graph copy_of(const GraphOfDriver& graph, std::map<GraphNode, GraphNode>& copies) {
+  auto* made = new GraphOfDriver;
+  for (GraphNode node : graph.nodes) {
+    auto* copy = new GraphNodeOfDriver(*node);
+    for (GraphNode& before : copy->after) before = copies.at(before);
+    std::map<GraphNode, GraphNode> inner;
+    if (node->child) copy->child = copy_of(*node->child, inner);
+    made->nodes.push_back(copies[node] = copy);
+  }
+  return made;
+}
+
+GraphNode add_node(Graph graph, const GraphNode* after, size_t count) {
+  auto* node = new GraphNodeOfDriver;
+  node->after.assign(after, after + count);
+  graph->nodes.push_back(node);
+  return node;
+}
+
+void set_node(GraphNode node, const KernelNode& from) {
+  node->function = from.function;
+  node->params = params_of(from.function, from.params);
+  node->blocks = from.grid[0], node->threads = from.block[0];
+}
+
+Result allocate(Address* out, size_t bytes) {
+  Mock& m = mock();
+  if (m.allocated + bytes > m.total_bytes) return kOutOfMemory;
+  void* made = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+  std::memset(made, 0xa5, bytes);
+  *out = reinterpret_cast<Address>(made) | kForeign;
+  blocks_of_mock()[*out] = bytes;
+  m.allocated += bytes, ++m.allocations;
+  return kSuccess;
+}
+
+Result release(Address at) {
+  auto found = blocks_of_mock().find(at);
+  if (found == blocks_of_mock().end()) return 1;
+  mock().allocated -= found->second;
+  std::free(mock_memory(at));
+  blocks_of_mock().erase(found);
+  return kSuccess;
+}
+
+Result launch(Function function, unsigned blocks, unsigned threads, Stream stream, void** params) {
+  if (mock().broken) return mock().broken;
+  if (stream->capturing) {
+    GraphNode last = stream->capturing->nodes.empty() ? nullptr : stream->capturing->nodes.back();
+    KernelNode node;
+    node.function = function, node.params = params;
+    node.grid[0] = blocks, node.block[0] = threads;
+    set_node(add_node(stream->capturing, &last, last ? 1 : 0), node);
+    return kSuccess;
+  }
+  ++mock().launches;
+  run_kernel(*function, params_of(function, params).data(), blocks, threads);
+  return kSuccess;
+}
+
+Result attribute(int* out, int what, DeviceNumber) {
+  *out = what == kMajor ? mock().major : what == kMinor ? mock().minor : 4;
+  return kSuccess;
+}
+
+void make_device(Driver& d) {
+  d.cuInit = [](unsigned) { return mock().init; };
+  d.cuDriverGetVersion = [](int* out) { return *out = mock().version, kSuccess; };
+  d.cuGetErrorName = [](Result, const char** out) { return *out = "CUDA_ERROR_MOCK", kSuccess; };
+  d.cuGetErrorString = [](Result, const char** out) { return *out = "as asked", kSuccess; };
+  d.cuDeviceGetCount = [](int* out) { return *out = mock().devices, kSuccess; };
+  d.cuDeviceGet = [](DeviceNumber* out, int index) { return *out = index, kSuccess; };
+  d.cuDeviceGetName = [](char* out, int size, DeviceNumber) {
+    std::strncpy(out, "Mock GPU", static_cast<size_t>(size));
+    return kSuccess;
+  };
+  d.cuDeviceGetAttribute = attribute;
+  d.cuDeviceTotalMem_v2 = [](size_t* out, DeviceNumber) {
+    return *out = mock().total_bytes, kSuccess;
+  };
+  d.cuDeviceGetDefaultMemPool = [](MemoryPool* out, DeviceNumber) {
+    return *out = &only_pool, kSuccess;
+  };
+  d.cuDevicePrimaryCtxRetain = [](Context* out, DeviceNumber) {
+    return *out = &only_context, mock().context;
+  };
+  d.cuCtxSetCurrent = [](Context c) { return current = c, kSuccess; };
+  d.cuCtxGetCurrent = [](Context* out) { return *out = current, kSuccess; };
+}
+
+void make_memory(Driver& d) {
+  d.cuMemGetInfo_v2 = [](size_t* free, size_t* total) {
+    *total = mock().total_bytes, *free = *total - mock().allocated;
+    return kSuccess;
+  };
+  d.cuMemPoolSetAttribute = [](MemoryPool, int, void*) { return kSuccess; };
+  d.cuMemPoolTrimTo = [](MemoryPool, size_t) { return kSuccess; };
+  d.cuMemAllocAsync = [](Address* out, size_t bytes, Stream) { return allocate(out, bytes); };
+  d.cuMemFreeAsync = [](Address at, Stream) { return release(at); };
+  d.cuMemHostAlloc = [](void** out, size_t bytes, unsigned) {
+    return *out = std::malloc(bytes), kSuccess;
+  };
+  d.cuMemFreeHost = [](void* at) { return std::free(at), kSuccess; };
+  d.cuMemcpyHtoDAsync_v2 = [](Address to, const void* from, size_t bytes, Stream) {
+    return std::memcpy(mock_memory(to), from, bytes), mock().broken;
+  };
+  d.cuMemcpyDtoHAsync_v2 = [](void* to, Address from, size_t bytes, Stream) {
+    return std::memcpy(to, mock_memory(from), bytes), mock().broken;
+  };
+  d.cuMemcpyDtoDAsync_v2 = [](Address to, Address from, size_t bytes, Stream) {
+    return std::memmove(mock_memory(to), mock_memory(from), bytes), mock().broken;
+  };
+}
+
+void make_streams(Driver& d) {
+  d.cuStreamCreate = [](Stream* out, unsigned) { return *out = new StreamOfDriver, kSuccess; };
+  d.cuStreamSynchronize = [](Stream) { return mock().broken; };
+  d.cuStreamWaitEvent = [](Stream, EventHandle, unsigned) { return mock().broken; };
+  d.cuStreamBeginCapture_v2 = [](Stream stream, int) {
+    return stream->capturing = new GraphOfDriver, kSuccess;
+  };
+  d.cuStreamEndCapture = [](Stream stream, Graph* out) {
+    *out = stream->capturing, stream->capturing = nullptr;
+    return kSuccess;
+  };
+  d.cuEventCreate = [](EventHandle* out, unsigned) { return *out = new EventOfDriver, kSuccess; };
+  d.cuEventRecord = [](EventHandle, Stream) { return kSuccess; };
+  d.cuEventQuery = [](EventHandle) { return mock().broken; };
+  d.cuEventSynchronize = [](EventHandle) { return mock().broken; };
+  d.cuLaunchKernel = [](Function f, unsigned blocks, unsigned, unsigned, unsigned threads, unsigned,
+                        unsigned, unsigned, Stream stream, void** params,
+                        void**) { return launch(f, blocks, threads, stream, params); };
+}
+
+void make_modules(Driver& d) {
+  d.cuModuleLoadDataEx = [](Module* out, const void* image, unsigned, int*, void**) {
+    return *out = new ModuleOfDriver{static_cast<const char*>(image)}, mock().module;
+  };
+  d.cuModuleUnload = [](Module module) { return delete module, kSuccess; };
+  d.cuModuleGetFunction = [](Function* out, Module, const char* name) {
+    auto found = mock().kernels.find(name);
+    if (found == mock().kernels.end()) return 500;
+    *out = new FunctionOfDriver{name, &found->second};
+    return kSuccess;
+  };
+  d.cuFuncSetAttribute = [](Function, int, int) { return kSuccess; };
+}
+
+void make_graphs(Driver& d) {
+  d.cuGraphCreate = [](Graph* out, unsigned) { return *out = new GraphOfDriver, kSuccess; };
+  d.cuGraphDestroy = [](Graph) { return kSuccess; };  // nodes are shared with copies
+  d.cuGraphAddEmptyNode = [](GraphNode* out, Graph graph, const GraphNode* after, size_t count) {
+    return *out = add_node(graph, after, count), kSuccess;
+  };
+  d.cuGraphAddKernelNode_v2 = [](GraphNode* out, Graph graph, const GraphNode* after, size_t count,
+                                 const KernelNode* node) {
+    set_node(*out = add_node(graph, after, count), *node);
+    return kSuccess;
+  };
+  d.cuGraphAddChildGraphNode = [](GraphNode* out, Graph graph, const GraphNode* after, size_t count,
+                                  Graph child) {
+    std::map<GraphNode, GraphNode> copies;
+    (*out = add_node(graph, after, count))->child = copy_of(*child, copies);
+    return kSuccess;
+  };
+  d.cuGraphInstantiateWithFlags = [](GraphExec* out, Graph graph, unsigned long long) {
+    auto* made = new GraphExecOfDriver;
+    made->graph = *copy_of(*graph, made->copy_of);
+    ++mock().graphs_built;
+    return *out = made, kSuccess;
+  };
+  d.cuGraphExecKernelNodeSetParams_v2 = [](GraphExec exec, GraphNode node, const KernelNode* from) {
+    set_node(exec->copy_of.at(node), *from);
+    return ++mock().nodes_set, kSuccess;
+  };
+  d.cuGraphExecChildGraphNodeSetParams = [](GraphExec exec, GraphNode node, Graph child) {
+    std::map<GraphNode, GraphNode> copies;
+    exec->copy_of.at(node)->child = copy_of(*child, copies);
+    return ++mock().nodes_set, kSuccess;
+  };
+  d.cuGraphLaunch = [](GraphExec exec, Stream) {
+    ++mock().graph_launches;
+    if (!mock().broken) run_graph(exec->graph);
+    return mock().broken;
+  };
+  d.cuGraphExecDestroy = [](GraphExec exec) { return delete exec, kSuccess; };
+}
+
+[[maybe_unused]] const bool kReplaced = [] {
+  const char* wanted = std::getenv("TENON_CUDA_MOCK");
+  if (!wanted || std::string(wanted) != "1") return false;
+  replace_driver(&mock_driver());
+  return true;
+}();
+
+}  // namespace
+
+void* mock_memory(Address address) { return reinterpret_cast<void*>(address & ~kForeign); }
+
+const Driver& mock_driver() {
+  static const Driver& only = *[] {
+    auto* made = new Driver;
+    make_device(*made), make_memory(*made), make_streams(*made);
+    make_modules(*made), make_graphs(*made);
+    return made;
+  }();
+  return only;
+}
+
+}  // namespace tn::cuda

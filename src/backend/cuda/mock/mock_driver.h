@@ -1,0 +1,39 @@
+#pragma once
+// A driver that only tests have: memory of the heap that the host cannot use by mistake, and
+// kernels that are functions of the host.
+//
+//     TENON_CUDA_MOCK=1    a device "cuda:0" without code of its own: the host interprets kernels
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "backend/cuda/driver.h"
+
+namespace tn::cuda {
+
+/// Parameters in 8 bytes each.
+struct MockKernel {
+  size_t params;
+  std::function<void(const uint64_t* params, int64_t blocks, int64_t threads)> run;
+};
+
+/// What the mock did, and what it shall do.
+struct Mock {
+  std::map<std::string, MockKernel> kernels;
+  int version = 13000, devices = 1, major = 0, minor = 0;
+  Result init = kSuccess, context = kSuccess, module = kSuccess;  // what these calls return
+  size_t total_bytes = size_t{1} << 30;
+  Result broken = kSuccess;  // what waiting and later calls return
+  // Counted.
+  int launches = 0, graph_launches = 0, graphs_built = 0, nodes_set = 0, allocations = 0;
+  size_t allocated = 0;
+  std::vector<std::string> log;  // names of kernels as they run
+};
+Mock& mock();
+const Driver& mock_driver();
+
+/// Memory of the mock as the host's.
+void* mock_memory(Address address);
+
+}  // namespace tn::cuda

@@ -1,0 +1,372 @@
+// The runtime of CUDA devices, against a mock of the driver: memory of the heap, kernels that are
+// functions of the host.
+#include <doctest/doctest.h>
+
+#include <cstring>
+
+#include "backend/cuda/assembler.h"
+#include "backend/cuda/cuda_backend.h"
+#include "backend/cuda/cuda_kernel.h"
+#include "backend/cuda/cuda_runtime.h"
+#include "backend/cuda/mock/mock_driver.h"
+#include "backend/cuda/plan_state.h"
+#include "errors.h"
+#include "eval/eval.h"
+#include "loop/kernel.h"
+#include "tenon/tenon.h"
+
+using namespace tn;
+using cuda::mock;
+
+/// The mock for the time of a test.
+struct WithMock {
+  WithMock() { cuda::replace_driver(&cuda::mock_driver()); }
+  ~WithMock() { cuda::replace_driver(nullptr); }
+};
+
+TEST_CASE("cuda: without a driver, or with an old one") {
+  cuda::replace_driver(nullptr);
+  CHECK(error_in([] { Device("cuda"); }) ==
+        "device: cuda: no NVIDIA driver was found (libcuda.so.1 is missing)");
+  size_t others = devices().size();
+  WithMock with;
+  mock().version = 11040;
+  CHECK(error_in([] { Device("cuda:0"); }) ==
+        "device: cuda:0: the driver is too old: it is for CUDA 11.4, and CUDA 12.0 (driver 525) is "
+        "needed");
+  mock().version = 13000;
+  cuda::replace_driver(&cuda::mock_driver());
+  mock().init = 100;
+  CHECK(contains(error_in([] { Device("cuda"); }), "the driver finds no usable GPU"));
+  mock().init = 0, mock().devices = 0;
+  cuda::replace_driver(&cuda::mock_driver());
+  CHECK(error_in([] { Device("cuda"); }) == "device: cuda: the driver finds no GPU");
+  mock().devices = 1;
+  cuda::replace_driver(&cuda::mock_driver());
+  CHECK(contains(error_in([] { Device("cuda:1"); }), "no such device: 'cuda:1'"));
+  CHECK(to_text(Device("cuda")) == "cuda:0");
+  CHECK(devices().size() == others + 1);
+}
+
+TEST_CASE("cuda: targets by name") {
+  CHECK(target_named("sm_90", "x") == cuda::target_of(90));
+  CHECK(target_named("nvidia_h200", "x") == cuda::target_of(90));
+  CHECK(name_of(cuda::target_of(80)) == "sm_80");
+  CHECK(contains(error_in([] { targets_named({"nvidia_h200"}, "save"); }),
+                 "save: cannot generate code for nvidia_h200 ahead of time"));
+}
+
+TEST_CASE("cuda: programs run, by the host where there is no code") {
+  WithMock with;
+  Device gpu("cuda");
+  Tensor x = random::normal({5, 7});
+  Tensor there = x.to(gpu);
+  CHECK(there.device() == gpu);
+  auto values = [](const Tensor& t) { return t.to_vector<float>(); };
+  CHECK(values(there * 2 + 1) == values(x * 2 + 1));
+  CHECK(values(softmax(there, Axes(-1))) == values(softmax(x, Axes(-1))));
+  CHECK(values(matmul(there, transpose(there))) == values(matmul(x, transpose(x))));
+  CHECK(values(sort(there, 1)) == values(sort(x, 1)));
+  CHECK(sum(there).item<double>() == sum(x).item<double>());
+  CHECK(values(there[1]) == values(x[1]));  // begins off 16 bytes
+  CHECK(values(there[1] * 3) == values(x[1] * 3));
+  auto f = [](const Tensors& in) {
+    auto small = [](const Tensors& v) { return sum(v[0]) < 100; };
+    return while_loop(
+        small, [](const Tensors& v) { return Tensors{v[0] * 2 + 1}; }, Tensors{in[0]});
+  };
+  Tensor start = arange(1, 4, 1, float32);
+  CHECK(values(compile(f)({start.to(gpu)})[0]) == values(compile(f)({start})[0]));
+  auto loss = [](const Tensors& in) { return Tensors{sum(exp(in[0]) * in[0])}; };
+  CHECK(values(grad(loss)({there})[0]) == values(grad(loss)({x})[0]));
+}
+
+TEST_CASE("cuda: memory is kept, counted and limited") {
+  WithMock with;
+  Device gpu("cuda");
+  cuda::Pool& pool = cuda::gpu_of(gpu).pool;
+  CHECK(cuda::Pool::class_of(1) == 512);
+  CHECK(cuda::Pool::class_of(513) == 1024);
+  CHECK(cuda::Pool::class_of(4097) == 4608);
+  CHECK(cuda::Pool::class_of(1000000) % 512 == 0);
+  size_t before = memory_use(gpu).active;
+  void* at;
+  {
+    BufferRef block = allocate(5000, gpu);
+    at = block->address;
+    CHECK(memory_use(gpu).active == before + 5000);
+    CHECK_THROWS(block.data());  // it is not the host's
+  }
+  CHECK(memory_use(gpu).active == before);
+  CHECK(memory_use(gpu).cache >= 5000);
+  CHECK(allocate(5100, gpu)->address == at);
+  CHECK(memory_use(gpu).peak >= before + 5100);
+  reset_peak_memory(gpu);
+  CHECK(memory_use(gpu).peak == before);
+  size_t limit = set_memory_limit(before + 1000, gpu);
+  CHECK(contains(error_in([&] { allocate(2000, gpu); }), "cuda:0: not enough memory: 1.95 KiB"));
+  set_memory_limit(0, gpu);
+  CHECK(memory_use(gpu).limit == limit);
+  clear_cache(gpu);
+  CHECK(memory_use(gpu).cache == 0);
+  CHECK(contains(
+      error_in([&] { allocate(mock().total_bytes / 2, gpu), allocate(size_t{1} << 50, gpu); }),
+      "not enough memory"));
+  CHECK(&pool == &cuda::gpu_of(gpu).pool);
+}
+
+TEST_CASE("cuda: large copies go through pinned memory in pieces") {
+  WithMock with;
+  Device gpu("cuda");
+  Tensor x = arange(0, 3 << 20, 1, int64);  // 24 MiB
+  Tensor back = x.to(gpu).to(Device());
+  CHECK(back.to_vector<int64_t>() == x.to_vector<int64_t>());
+}
+
+namespace {
+
+/// y = a·x + b, elementwise over f32.
+std::shared_ptr<const cuda::CudaKernel> affine(float a, float b, int64_t n) {
+  using cuda::Param;
+  auto made = std::make_shared<cuda::CudaKernel>();
+  made->image = std::make_shared<const cuda::KernelImage>();
+  uint64_t bits_a = 0, bits_b = 0;
+  std::memcpy(&bits_a, &a, 4), std::memcpy(&bits_b, &b, 4);
+  auto value = [](uint64_t bits) {
+    return Param{Param::Kind::value, 0, DType::i64, static_cast<int64_t>(bits)};
+  };
+  made->entries.push_back({"affine",
+                           1,
+                           32,
+                           0,
+                           {{Param::Kind::buffer, 0},
+                            {Param::Kind::buffer, 1},
+                            value(bits_a),
+                            value(bits_b),
+                            value(static_cast<uint64_t>(n))}});
+  return made;
+}
+
+/// z = s·(x + y).
+std::shared_ptr<const cuda::CudaKernel> scaled_sum(int64_t n) {
+  using cuda::Param;
+  auto made = std::make_shared<cuda::CudaKernel>();
+  made->image = std::make_shared<const cuda::KernelImage>();
+  made->room_bytes = 64;
+  made->entries.push_back(
+      {"to_room", 1, 32, 0, {{Param::Kind::room}, {Param::Kind::scalar, 0, DType::f32}}});
+  made->entries.push_back({"scaled_sum",
+                           1,
+                           32,
+                           0,
+                           {{Param::Kind::buffer, 0},
+                            {Param::Kind::buffer, 1},
+                            {Param::Kind::buffer, 2},
+                            {Param::Kind::room},
+                            {Param::Kind::value, 0, DType::i64, n}}});
+  made->entries.push_back({"never", 0, 32, 0, {}});
+  return made;
+}
+
+float* floats(uint64_t address) { return static_cast<float*>(cuda::mock_memory(address)); }
+float as_float(uint64_t bits) {
+  float value;
+  std::memcpy(&value, &bits, 4);
+  return value;
+}
+
+void add_mock_kernels() {
+  mock().kernels["affine"] = {5, [](const uint64_t* p, int64_t, int64_t) {
+                                for (uint64_t i = 0; i < p[4]; ++i)
+                                  floats(p[1])[i] =
+                                      as_float(p[2]) * floats(p[0])[i] + as_float(p[3]);
+                              }};
+  mock().kernels["to_room"] = {
+      2, [](const uint64_t* p, int64_t, int64_t) { floats(p[0])[0] = as_float(p[1]); }};
+  mock().kernels["scaled_sum"] = {5, [](const uint64_t* p, int64_t, int64_t) {
+                                    for (uint64_t i = 0; i < p[4]; ++i)
+                                      floats(p[2])[i] =
+                                          floats(p[3])[0] * (floats(p[0])[i] + floats(p[1])[i]);
+                                  }};
+  mock().kernels["never"] = {0, [](const uint64_t*, int64_t, int64_t) { FAIL("it was launched"); }};
+}
+
+/// u = 2x + 1; v = 3x; w = s·(u + v); t = 5w, in the memory of u.
+std::shared_ptr<Plan> diamond(int64_t n) {
+  auto plan = std::make_shared<Plan>();
+  plan->inputs = 1, plan->scalars = 1;
+  plan->target = cuda::target_of(80);
+  int64_t bytes = n * 4;
+  plan->bytes = {bytes, bytes, bytes, bytes};
+  plan->blocks = {{bytes}, {3 * 256}};
+  plan->spots = {{1, 0}, {1, 256}, {1, 512}, {0, 0}};
+  auto step = [&](auto code, std::vector<int32_t> buffers, std::vector<int32_t> writes,
+                  const char* name) {
+    Step made{.what = KernelStep{.kernel = std::make_shared<loop::Kernel>(), .code = code},
+              .buffers = std::move(buffers),
+              .writes = std::move(writes),
+              .name = name};
+    plan->steps.push_back(std::move(made));
+    return &plan->steps.back();
+  };
+  step(affine(2, 1, n), {0, 1}, {1}, "u");
+  step(affine(3, 0, n), {0, 2}, {1}, "v");
+  step(scaled_sum(n), {1, 2, 3}, {2}, "w")->scalars = {0};
+  step(affine(5, 0, n), {3, 1}, {1}, "t");
+  step(affine(1, 0, n), {1, 4}, {1}, "copy of t");
+  plan->outputs = {{4, 0}};
+  return plan;
+}
+
+}  // namespace
+
+TEST_CASE("cuda: a plan is a graph from its second run on, and changed where values change") {
+  WithMock with;
+  add_mock_kernels();
+  Device gpu("cuda");
+  constexpr int64_t n = 9;
+  auto placed = std::make_shared<const PlacedPlan>(PlacedPlan{gpu, diamond(n), {}});
+  mock().launches = mock().graph_launches = mock().graphs_built = mock().nodes_set = 0;
+  Tensor host = arange(0, n, 1, float32);
+  auto bound = [](const Tensor& t) { return bound_of(t.node()->slots()[0]); };
+  Tensor x = host.to(gpu), other = (host + 1).to(gpu);
+  eval({x, other});
+  auto run = [&](const Tensor& in, double s) {
+    Scalar scalar(s);
+    Bound out;
+    Bound given = bound(in);
+    cuda::runtime().run(placed, {&given, 1}, &scalar, {&out, 1});
+    HostView view(out);
+    return std::vector<float>(view.data<float>(), view.data<float>() + n);
+  };
+  auto expected = [&](float first, float s) {
+    std::vector<float> all;
+    for (int64_t i = 0; i < n; ++i) {
+      float v = first + static_cast<float>(i);
+      all.push_back(5 * (s * ((2 * v + 1) + 3 * v)));
+    }
+    return all;
+  };
+  CHECK(run(x, 2) == expected(0, 2));
+  CHECK(mock().launches == 6);
+  CHECK(mock().graphs_built == 0);
+  for (int i = 0; i < 5; ++i) CHECK(run(x, 2) == expected(0, 2));
+  CHECK(mock().launches == 6);
+  CHECK(mock().graph_launches == 5);
+  CHECK(mock().graphs_built == 1);
+  CHECK(mock().nodes_set == 0);
+  for (int i = 0; i < 4; ++i) CHECK(run(x, 3 + i) == expected(0, static_cast<float>(3 + i)));
+  CHECK(mock().graphs_built == 1);
+  CHECK(mock().nodes_set == 4);  // the number alone
+  int set = mock().nodes_set;
+  for (int i = 0; i < 8; ++i) {  // operands that alternate have a graph each
+    CHECK(run(other, 6) == expected(1, 6));
+    CHECK(run(x, 6) == expected(0, 6));
+  }
+  CHECK(mock().graphs_built == 2);
+  CHECK(mock().nodes_set <= set + 1);
+}
+
+TEST_CASE("cuda: what may run beside each other is not ordered") {
+  WithMock with;
+  add_mock_kernels();
+  Device gpu("cuda");
+  PlacedPlan placed{gpu, diamond(9), {}};
+  cuda::PlanState state(cuda::gpu_of(gpu), placed);
+  REQUIRE(state.is_device_only());
+  std::vector<std::vector<size_t>> after;
+  for (const cuda::Item& item : state.items()) after.push_back(item.after);
+  // w follows u and v; t overwrites u after w has read it.
+  CHECK(after == std::vector<std::vector<size_t>>{{}, {}, {1, 0}, {2}, {3}});
+}
+
+TEST_CASE("cuda: a failed kernel is reported with what was under way") {
+  WithMock with;
+  Device gpu("cuda");
+  Tensor x = arange(0, 4, 1, float32).to(gpu);
+  eval({x});
+  mock().broken = 700;
+  std::string error = error_in([&] { (x + 1).to_vector<float>(); });
+  mock().broken = 0;
+  CHECK(contains(error, "CUDA_ERROR_MOCK"));
+  CHECK(contains(error_in([&] { (x + 2).to_vector<float>(); }), "cannot be used any more"));
+  cuda::forget_gpus();
+  clear_plans();
+  CHECK(arange(0, 2, 1, float32).to(gpu).to_vector<float>() == std::vector<float>{0, 1});
+}
+
+TEST_CASE("cuda: what a GPU refuses is an error of its own") {
+  WithMock with;
+  add_mock_kernels();
+  cuda::forget_gpus();
+  mock().context = cuda::kOutOfMemory;
+  CHECK(contains(error_in([] { allocate(1, Device("cuda")); }),
+                 "cuda:0: no memory is left on Mock GPU for a context"));
+  mock().context = 0;
+  Device gpu("cuda");
+  mock().module = cuda::kOutOfMemory;
+  PlacedPlan placed{gpu, diamond(9), {}};
+  CHECK(contains(error_in([&] { cuda::PlanState(cuda::gpu_of(gpu), placed); }),
+                 "cuda:0: no memory for a kernel"));
+  mock().module = 218;
+  CHECK(contains(error_in([&] { cuda::PlanState(cuda::gpu_of(gpu), placed); }),
+                 "the driver refuses a kernel"));
+  mock().module = 0;
+  cuda::replace_driver(nullptr);
+  cuda::forget_gpus();
+  CHECK(contains(error_in([&] { allocate(1, gpu); }), "cuda: no NVIDIA driver was found"));
+  clear_plans();
+}
+
+TEST_CASE("cuda: PTX is assembled where an assembler is found") {
+  constexpr std::string_view kEmpty =
+      ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k() { ret; }\n";
+  std::string cubin = cuda::assemble(kEmpty, 90);
+  if (cuda::assembler_name() == "driver") {
+    CHECK(cubin.empty());
+    return;
+  }
+  CHECK(
+      cubin.starts_with("\x7f"
+                        "ELF"));
+  CHECK(contains(error_in([&] { cuda::assemble(".version 8.0\nnonsense", 90); }),
+                 "refuses a kernel"));
+}
+
+#if __has_include(<cuda.h>) && __has_include(<cublasLt.h>)
+#include <cuda.h>
+
+template <class R, class... A, class S, class... B>
+static constexpr bool are_alike(R (*)(A...), S (*)(B...)) {
+  if constexpr (sizeof...(A) != sizeof...(B))
+    return false;
+  else
+    return sizeof(R) == sizeof(S) && ((sizeof(A) == sizeof(B)) && ...) &&
+           ((std::is_pointer_v<A> == std::is_pointer_v<B>) && ...);
+}
+
+TEST_CASE("cuda: declarations are those of cuda.h") {
+#define TN_ALIKE(name, params)                                          \
+  static_assert(are_alike(static_cast<cuda::Result(*) params>(nullptr), \
+                          static_cast<decltype(&::name)>(nullptr)));
+  using cuda::Address, cuda::Context, cuda::DeviceNumber, cuda::EventHandle, cuda::Function,
+      cuda::Graph, cuda::GraphExec, cuda::GraphNode, cuda::KernelNode, cuda::MemoryPool,
+      cuda::Module, cuda::Result, cuda::Stream;
+  TN_DRIVER_FUNCTIONS(TN_ALIKE)
+  static_assert(sizeof(KernelNode) == sizeof(CUDA_KERNEL_NODE_PARAMS));
+  static_assert(offsetof(KernelNode, params) == offsetof(CUDA_KERNEL_NODE_PARAMS, kernelParams));
+  CHECK(cuda::kOutOfMemory == CUDA_ERROR_OUT_OF_MEMORY);
+  CHECK(cuda::kNotReady == CUDA_ERROR_NOT_READY);
+  CHECK(cuda::kMultiprocessors == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+  CHECK(cuda::kMajor == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+  CHECK(cuda::kMinor == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+  CHECK(cuda::kMostSharedBytes == CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+  CHECK(cuda::kFunctionSharedBytes == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
+  CHECK(cuda::kPoolReleaseThreshold == CU_MEMPOOL_ATTR_RELEASE_THRESHOLD);
+  CHECK(cuda::kStreamNonBlocking == CU_STREAM_NON_BLOCKING);
+  CHECK(cuda::kEventNoTiming == CU_EVENT_DISABLE_TIMING);
+  CHECK(cuda::kCaptureRelaxed == CU_STREAM_CAPTURE_MODE_RELAXED);
+  CHECK(cuda::kJitErrorLog == CU_JIT_ERROR_LOG_BUFFER);
+  CHECK(cuda::kJitErrorLogBytes == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES);
+}
+#endif
