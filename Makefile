@@ -3,7 +3,7 @@ PYTHON := .venv/bin/python
 READY := .venv/.ready
 RELEASE := build/release
 
-.PHONY: all setup build checks test lint tidy odr fuzz ulp demo bench docs gen format asan tsan wheel clean
+.PHONY: all setup build checks test test-cuda bench-cuda lint tidy odr fuzz ulp demo bench docs gen format asan tsan wheel clean
 all: build
 
 setup: $(READY)
@@ -48,6 +48,12 @@ fuzz: checks
 ulp: checks
 	@$(if $(FUNCTION),TENON_MATH_FUNCTION=$(FUNCTION)) \
 		$(RELEASE)/tenon_tests -tc='every f32 input*' --no-skip
+
+# On a machine with a GPU. STEPS="cpp smoke": some of its parts.
+test-cuda: checks
+	@STEPS="$(or $(STEPS),doctor cpp gpu smoke python)" tools/test_cuda.sh
+bench-cuda: build
+	@STEPS="bench peers" tools/test_cuda.sh
 
 demo: build
 	@$(PYTHON) examples/demo.py

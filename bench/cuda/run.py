@@ -1,0 +1,113 @@
+"""Tenon on a GPU: `make bench-cuda`, beside bench/cuda/peers.py."""
+
+import time
+import traceback
+
+import tenon as tn
+import workloads as w
+
+gpu = tn.Device("cuda")
+
+
+def shown(f):
+    try:
+        f()
+    except Exception:
+        last = traceback.format_exc().strip().splitlines()[-3:]
+        print(f"{f.__name__}: " + " | ".join(last)[:500])
+
+
+def normal(*shape, dtype=tn.float32):
+    return tn.random.normal(shape=shape, key=tn.random.key(0), device=gpu).astype(dtype).eval()
+
+
+def time_call(name, f, *args, nbytes=0):
+    g = tn.compile(f)
+    began = time.perf_counter()
+    tn.eval(g(*args))
+    tn.synchronize()
+    first = time.perf_counter() - began
+    seconds = w.best_of(lambda: tn.async_eval(g(*args)), tn.synchronize)
+    w.show(name, seconds, nbytes)
+    print(f"{'':<34}{first * 1e3:12.2f} ms for the first call")
+
+
+def copy():
+    x = normal(*w.SQUARE)
+    time_call("copy 8192x8192 (x + 0)", lambda v: v * 1.5, x, nbytes=x.size * 8)
+
+
+def gelu():
+    x = normal(*w.GELU)
+    time_call("gelu 8x1000x4096", tn.nn.gelu, x, nbytes=x.size * 8)
+
+
+def softmax():
+    x = normal(*w.SQUARE)
+    time_call("softmax 8192x8192", lambda v: tn.softmax(v, axis=-1), x, nbytes=x.size * 8)
+
+
+def layer_norm():
+    x = normal(*w.SQUARE)
+    layer = tn.nn.LayerNorm(w.SQUARE[1]).to(gpu)
+    time_call("layer norm 8192x8192", layer, x, nbytes=x.size * 8)
+
+
+def sums():
+    x, y = normal(*w.LONG), normal(*w.LONG)
+    time_call("sum(x * y) 64M", lambda a, b: (a * b).sum(), x, y, nbytes=x.size * 8)
+    time_call("sum over rows 8192x8192", lambda a: a.sum(0), normal(*w.SQUARE), nbytes=4 << 26)
+
+
+def products():
+    x = normal(4096, 4096)
+    time_call("f32 product 4096^3", lambda a: a @ a, x)
+    b = x.astype(tn.bfloat16).eval()
+    time_call("bf16 product 4096^3", lambda a: a @ a, b)
+
+
+def tiny():
+    x = normal(4)
+    g = tn.compile(lambda v: v + 1)
+    tn.eval(g(x))
+    w.show("tiny call, not waiting", w.best_of(lambda: g(x), tn.synchronize))
+
+    def waits():
+        tn.eval(g(x))
+        tn.synchronize()
+
+    w.show("tiny call, waiting", w.best_of(waits, lambda: None))
+    w.show("immediate x + 1, not waiting", w.best_of(lambda: tn.async_eval(x + 1), tn.synchronize))
+
+
+def mlp():
+    batch, wide, hidden, classes = w.MLP
+    with tn.device(gpu):
+        first, last = tn.nn.Linear(wide, hidden), tn.nn.Linear(hidden, classes)
+        model = tn.nn.Sequential(first, tn.nn.ReLU(), last)
+        optimizer = tn.optim.SGD(0.01)
+    x = normal(batch, wide)
+    labels = tn.array([i % classes for i in range(batch)]).to(gpu)
+
+    def loss(x, labels):
+        return tn.nn.losses.cross_entropy(model(x), labels)
+
+    @tn.compile(inputs=[model, optimizer], outputs=[model, optimizer])
+    def step(x, labels):
+        value, grads = tn.nn.value_and_grad(model, loss)(x, labels)
+        optimizer.update(model, grads)
+        return value
+
+    began = time.perf_counter()
+    value = step(x, labels).item()
+    print(f"{'':<34}loss {value:.4f}, first call {time.perf_counter() - began:.3f} s")
+    w.show("MLP step 784-256-10, batch 128", w.best_of(lambda: step(x, labels), tn.synchronize))
+
+
+def main():
+    for f in (copy, gelu, softmax, layer_norm, sums, products, tiny, mlp):
+        shown(f)
+
+
+if __name__ == "__main__":
+    main()

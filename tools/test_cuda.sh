@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# Runs the tests and benchmarks of CUDA devices on a machine with a GPU: in a build of this machine,
+# or in what tools/pack_cuda_test.sh packed elsewhere.
+#
+#     tools/test_cuda.sh [OUT]      logs go to OUT/*.log, build/cuda_logs by default
+#     STEPS="cpp python bench"      which parts; all by default
+#     TESTS="ops nn" LIMIT=240      which files of tests/python, and how long each may take
+set -u
+cd "$(dirname "$0")/.."
+out=${1:-${OUT:-build/cuda_logs}}
+mkdir -p "$out"
+steps=${STEPS:-"doctor cpp gpu smoke python bench peers"}
+tests=${TESTS:-"ops derivatives transforms control_flow_trees compile nn optim amp checkpoints
+  executables random lazy"}
+export TENON_CACHE_DIR=${TENON_CACHE_DIR:-/tmp/tenon-cache-$$}
+mkdir -p -m 700 "$TENON_CACHE_DIR"
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+python=$scratch/python
+if [ -d packed ]; then
+  bin=$PWD/packed/bin
+  cat >"$python" <<EOF
+#!/bin/bash
+export LD_LIBRARY_PATH=$PWD/packed/home/lib:\${LD_LIBRARY_PATH:-} PYTHONHOME=$PWD/packed/home
+export PYTHONPATH=$PWD/python:$PWD/packed/packages PYTHONDONTWRITEBYTECODE=1
+exec $bin/python "\$@"
+EOF
+  export LD_LIBRARY_PATH=$bin:${LD_LIBRARY_PATH:-}
+else
+  bin=$PWD/build/release
+  cat >"$python" <<EOF
+#!/bin/bash
+export PYTHONPATH=$PWD/build/release/python
+exec $PWD/.venv/bin/python "\$@"
+EOF
+fi
+chmod +x "$python"
+program=$bin/tenon_tests
+[ -f "$bin/cuda_tests" ] && program=$bin/cuda_tests
+wants() { [[ " $steps " == *" $1 "* ]]; }
+# step LINES NAME SECONDS command...: its output goes to OUT/NAME.log, its last LINES to the
+# terminal.
+failed=""
+step() {
+  local lines=$1 name=$2 limit=$3 began=$SECONDS code
+  shift 3
+  timeout --kill-after=5 "$limit" "$@" >"$out/$name.log" 2>&1
+  code=$?
+  echo "== $name: exit $code, $((SECONDS - began)) s"
+  tail -n "$lines" "$out/$name.log" | cut -c1-400
+  [ $code -eq 0 ] || failed="$failed $name"
+}
+
+nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader 2>/dev/null
+wants doctor && step 30 doctor 60 "$python" -m tenon doctor
+wants cpp && step 8 cpp 120 env TENON_CACHE=0 "$program" -tc='cuda:*'
+wants gpu && step 40 gpu 200 env TENON_TEST_CUDA=1 "$program" -tc='gpu:*'
+wants smoke && step 70 smoke 150 "$python" tests/cuda/smoke.py
+if wants python; then
+  for name in $tests; do  # all at once
+    TENON_DEVICE=cuda timeout --kill-after=5 "${LIMIT:-240}" "$python" -m pytest -q --maxfail=60 \
+      -p no:cacheprovider --tb=line "tests/python/test_$name.py" >"$scratch/test_$name" 2>&1 &
+  done
+  wait
+  for name in $tests; do
+    echo "== tests/python/test_$name.py"
+    cat "$scratch/test_$name"
+  done >"$out/python.log"
+  for name in $tests; do
+    last=$(tail -n 1 "$scratch/test_$name")
+    echo "$name: $last"
+    [[ "$last" == *passed* && "$last" != *failed* ]] || failed="$failed test_$name"
+  done
+fi
+wants bench && step 60 bench 150 "$python" bench/cuda/run.py
+wants peers && step 40 peers 150 python3 bench/cuda/peers.py
+[ -z "$failed" ] && echo "all passed" || echo "FAILED:$failed"
+[ -z "$failed" ]
