@@ -99,6 +99,31 @@ TEST_CASE("cuda simulated: rows of all lengths") {
   simulated_agrees(rows_kernel(1, 16388, "f32", "add"));
 }
 
+// Of zeros, the sign depends on the order.
+TEST_CASE("cuda simulated: the largest of zeros") {
+  if (!can_simulate()) return;
+  for (const char* monoid : {"max", "min"})
+    for (int64_t columns : {5, 100, 1000, 3000, 8192})
+      for (bool along : {true, false}) {
+        CAPTURE(columns);
+        int64_t rows = 24;
+        simulated_agrees(parse_kernel(format(R"(kernel zeros(x: i32[{0}]) -> (y: f32[{1}]) {{
+  axes p0:{1} par, r1:{2} red
+  v0 = load x[{3}*p0 + {4}*r1] : i32
+  v1 = constant 0 : i32
+  v2 = eq v0, v1 : bool
+  v3 = constant -0 : f32
+  v4 = constant 0 : f32
+  v5 = select v2, v3, v4 : f32
+  v6 = reduce {5} v5 over r1 : f32
+  store y[p0] = v6
+}})",
+                                             rows * columns, rows, columns, along ? columns : 1,
+                                             along ? 1 : rows, monoid)),
+                         uint32_t(columns), {}, 2);
+      }
+}
+
 TEST_CASE("cuda simulated: sums along and across, chunks, positions") {
   if (!can_simulate()) return;
   for (auto [outer, extent, inner] : {std::array<int64_t, 3>{3, 40, 20},

@@ -53,6 +53,8 @@ class Emitter {
   Values fold_group(ValueId id, Values slots, Values indices);
   Values fold_block();
   Values fold_block(ValueId id);
+  Values fold_block_freely(ValueId id);
+  Values fold_block_in_order(ValueId id);
   void store_chunk(const Values& totals, Value* unit, Value* guard);
   size_t row_elements() const;
 

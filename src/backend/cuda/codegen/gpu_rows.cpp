@@ -14,7 +14,7 @@ using loop::kChunk;
 using loop::kLanes;
 
 // Loads of a lane that are under way together.
-static constexpr int64_t kAhead = 8;
+static constexpr int64_t kAhead = 16;
 
 size_t Emitter::row_elements() const {
   int64_t slots = p_.group > 32 ? p_.vector : kLanes / p_.group;
@@ -247,17 +247,62 @@ Emitter::Values Emitter::fold_block() {
   return totals;
 }
 
+// Floats are folded in the order of the tree. The largest of them is the same in any order, but for
+// the sign of a zero: it is looked for in the order of the tree only then.
 Emitter::Values Emitter::fold_block(ValueId id) {
+  loop::Monoid monoid = p_.value(id).monoid;
+  bool real = is_float(part_type(id, 0));
+  if (!real || is_indexed(id)) return fold_block_freely(id);
+  if (monoid != loop::Monoid::max && monoid != loop::Monoid::min) return fold_block_in_order(id);
+  Values total = fold_block_freely(id);
+  Value* zero = b_.CreateFCmpOEQ(total[0], llvm::Constant::getNullValue(total[0]->getType()));
+  Made outside = made_;
+  Values result = codegen::when(b_, zero, total, [&] { return fold_block_in_order(id); });
+  made_ = std::move(outside);
+  return result;
+}
+
+/// In any order: in threads, in warps, then over the warps.
+Emitter::Values Emitter::fold_block_freely(ValueId id) {
   DType type = part_type(id, 0);
   bool indexed = is_indexed(id);
   Type* i32 = b_.getInt32Ty();
-  int64_t lanes_at = p_.shared_bytes - 2 * kLanes * 8, extent = p_.extent.value();
+  // Apart from the lanes, which slower warps may still be reading.
+  int64_t warps_at = p_.lanes_at + kLanes * 8, indices_at = warps_at + 32 * 8;
+  Pair total = element(id, 0);
+  for (size_t e = 1; e < at_.size(); ++e) total = joined(id, total, element(id, e));
+  for (int mask = 16; mask >= 1; mask /= 2) {
+    Pair other{threads_.shuffled(total.x, mask),
+               indexed ? threads_.shuffled(total.index, mask) : nullptr};
+    total = joined(id, total, other);
+  }
+  Value* first = b_.CreateICmpEQ(b_.CreateAnd(lane_, number(i32, 31)), number(i32, 0));
+  when(first, [&] {
+    Value* warp = b_.CreateLShr(lane_, 5);
+    shared_store(warps_at, warp, type, total.x);
+    if (indexed) shared_store(indices_at, warp, DType::i64, total.index);
+  });
+  threads_.barrier();
+  for (int warp = 0; warp < p_.threads / 32; ++warp) {
+    Value* at = number(i32, warp);
+    Pair next{shared_load(warps_at, at, type),
+              indexed ? shared_load(indices_at, at, DType::i64) : nullptr};
+    total = warp == 0 ? next : joined(id, total, next);
+  }
+  threads_.barrier();
+  Values result{total.x};
+  if (indexed) result.push_back(total.index);
+  return result;
+}
+
+Emitter::Values Emitter::fold_block_in_order(ValueId id) {
+  DType type = part_type(id, 0);
+  Type* i32 = b_.getInt32Ty();
   Value* own = b_.CreateMul(lane_, number(i32, p_.vector));
   for (size_t e = 0; e < at_.size(); e += size_t(p_.vector)) {
     Values elements;
     for (size_t k = 0; k < size_t(p_.vector); ++k) elements.push_back(element(id, e + k).x);
-    Value* at = b_.CreateAdd(own, number(i32, int64_t(e) * p_.threads));
-    Value* place = shared_place(0, at, type);
+    Value* place = shared_place(0, b_.CreateAdd(own, number(i32, int64_t(e) * p_.threads)), type);
     Values accesses = packed(elements, type);
     int64_t bytes = p_.vector * size_of(type) / int64_t(accesses.size());
     for (size_t k = 0; k < accesses.size(); ++k)
@@ -267,51 +312,33 @@ Emitter::Values Emitter::fold_block(ValueId id) {
   }
   threads_.barrier();
   when(b_.CreateICmpULT(lane_, number(i32, kLanes)), [&] {
-    Values first{identity(id, 0)};
-    if (indexed) first.push_back(identity(id, 1));
-    int64_t count = (extent + kLanes - 1) / kLanes, ahead = std::min(kAhead, count);
-    auto step = [&](Value* j, Values now, int64_t some) {
-      Values xs, places;
+    int64_t count = (p_.extent.value() + kLanes - 1) / kLanes, ahead = std::min(kAhead, count);
+    auto step = [&](Value* j, Value* now, int64_t some) {
+      Values xs;
       for (int64_t k = 0; k < some; ++k) {
-        Value* at =
-            b_.CreateAdd(b_.CreateMul(b_.CreateAdd(j, number(i32, k)), number(i32, kLanes)), lane_);
-        places.push_back(at);
-        xs.push_back(shared_load(0, at, type));
+        Value* at = b_.CreateMul(b_.CreateAdd(j, number(i32, k)), number(i32, kLanes));
+        xs.push_back(shared_load(0, b_.CreateAdd(at, lane_), type));
       }
-      for (size_t k = 0; k < xs.size(); ++k) {
-        Pair x{xs[k], indexed ? b_.CreateZExt(places[k], b_.getInt64Ty()) : nullptr};
-        if (indexed) {  // places without an element hold the identity, which is no element
-          Value* is_one = b_.CreateICmpULT(places[k], number(i32, extent));
-          x.index = b_.CreateSelect(is_one, x.index, identity(id, 1));
-        }
-        Pair next = joined(id, {now[0], indexed ? now[1] : nullptr}, x);
-        now[0] = next.x;
-        if (indexed) now[1] = next.index;
-      }
+      for (Value* x : xs) now = joined(id, {now, nullptr}, {x, nullptr}).x;
       return now;
     };
     int64_t whole = count / ahead * ahead;
-    Values accs = loop(number(i32, 0), number(i32, whole), ahead, first,
-                       [&](Value* j, const Values& now) { return step(j, now, ahead); });
-    if (whole < count) accs = step(number(i32, whole), accs, count - whole);
-    shared_store(lanes_at, lane_, type, accs[0]);
-    if (indexed) shared_store(lanes_at + kLanes * 8, lane_, DType::i64, accs[1]);
+    Value* acc =
+        loop(number(i32, 0), number(i32, whole), ahead, {identity(id, 0)},
+             [&](Value* j, const Values& now) { return Values{step(j, now[0], ahead)}; })[0];
+    if (whole < count) acc = step(number(i32, whole), acc, count - whole);
+    shared_store(p_.lanes_at, lane_, type, acc);
   });
   threads_.barrier();
   Value* in_warp = b_.CreateAnd(lane_, number(i32, 31));
   Value* other = b_.CreateAdd(in_warp, number(i32, 32));
-  auto read = [&](Value* at) {
-    return Pair{shared_load(lanes_at, at, type),
-                indexed ? shared_load(lanes_at + kLanes * 8, at, DType::i64) : nullptr};
-  };
-  Pair total = joined(id, read(in_warp), read(other));
+  Pair total = joined(id, {shared_load(p_.lanes_at, in_warp, type), nullptr},
+                      {shared_load(p_.lanes_at, other, type), nullptr});
   for (int mask = 16; mask >= 1; mask /= 2) {
     Value* lower = b_.CreateICmpEQ(b_.CreateAnd(lane_, number(i32, mask)), number(i32, 0));
     total = shuffle_joined(id, total, mask, lower);
   }
-  Values result{total.x};
-  if (indexed) result.push_back(total.index);
-  return result;
+  return {total.x};
 }
 
 }  // namespace tn::cuda

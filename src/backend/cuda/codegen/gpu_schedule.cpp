@@ -30,7 +30,7 @@ static constexpr int kFewOps = 10;
 // Rows that one thread, a group of threads and a block hold in registers.
 static constexpr int64_t kThreadRow = 32, kGroupRow = 1024, kBlockRow = 16384;
 static constexpr int kThreadRowOps = 600;
-static constexpr int kBlockElements = 32;  // of a thread
+static constexpr int kBlockElements = 16;  // of a thread
 static constexpr int kColumnThreads = 512;
 static constexpr int64_t kUsualSize = 64;
 static constexpr int kWarp = 32;
@@ -268,7 +268,8 @@ class Planner {
     int64_t widest = 1;
     for (const auto& sweep : p_.sweeps)
       for (ValueId id : sweep) widest = std::max(widest, size_of(p_.value(p_.value(id).a).type));
-    p_.shared_bytes = steps * p_.threads * p_.vector * widest + 2 * loop::kLanes * 8;
+    p_.lanes_at = steps * p_.threads * p_.vector * widest;
+    p_.shared_bytes = p_.lanes_at + loop::kLanes * 8 + 2 * kWarp * 8;
     p_.blocks = p_.points;
   }
 

@@ -42,8 +42,9 @@ struct Part {
   bool reverse = false;   // walk
   Dim blocks = 1;
   int64_t shared_bytes = 0;
-  int room = 0;  // chunks, finish: the first buffer that holds results of chunks
-  int ops = 0;   // of one point
+  int64_t lanes_at = 0;  // rows of a block: where the lanes of the tree lie in shared memory
+  int room = 0;          // chunks, finish: the first buffer that holds results of chunks
+  int ops = 0;           // of one point
 
   std::vector<int> level;                          // by value: the reductions before it
   std::vector<bool> needed, inside;                // by value; inside: a cast need not saturate
