@@ -418,7 +418,8 @@ def test_stages_by_name():
     assert "exp" in f.show("loops") and "exp" in f.show("optimized")
     assert "step 0: " in f.show("plan") and "return t0" in f.show("plan")
     assert "test_compile.py" in f.show("plan")
-    assert ".text" in f.show("kernels")
+    if tn.default_device().kind != "cuda":
+        assert ".text" in f.show("kernels")
     with pytest.raises(ValueError, match='no stage "code": there are graph, optimized, loops'):
         f.show("code")
     with pytest.raises(TypeError, match="the first argument names a stage"):
