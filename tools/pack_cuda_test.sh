@@ -19,6 +19,10 @@ for program in $programs; do
 done
 library=build/release/libtenon_rt.so
 [ -f $library ] && cp -L $library $packed/bin/libtenon_rt.so.0.1
+for library in libyaml-cpp.so.0.7 libmpfr.so.6 libgmp.so.10; do
+  found=$(ldconfig -p | sed -n "s/.*$library .*=> //p" | head -n 1)
+  [ -n "$found" ] && cp -L "$found" $packed/bin/$library
+done
 # A private Python: its program, its library and the standard library.
 cp -L "$base/bin/$version" $packed/bin/python
 cp -L "$base"/lib/lib$version*.so.1.0 $packed/home/lib/ 2>/dev/null || true
@@ -38,7 +42,7 @@ for module in build/release/python/tenon/_core*.so; do
   strip -o $out/python/tenon/"$(basename "$module")" "$module"
 done
 mkdir -p $out/tests
-cp -r tests/python tests/golden tests/cuda $out/tests/
+cp -r tests/python tests/golden tests/data tests/cuda $out/tests/
 cp -r bench/cuda $out/bench/
 cp -r tools $out/tools
 cp pyproject.toml $out/

@@ -54,8 +54,8 @@ step() {
 nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader 2>/dev/null
 wants doctor && step 30 doctor 60 "$python" -m tenon doctor
 wants cpp && step 8 cpp 120 env TENON_CACHE=0 "$program" -tc='cuda:*'
-wants gpu && step 40 gpu 200 env TENON_TEST_CUDA=1 "$program" -tc='gpu:*'
-wants smoke && step 70 smoke 150 "$python" tests/cuda/smoke.py
+wants gpu && step 40 gpu 200 env TENON_TEST_CUDA=1 TENON_CUDA_PRODUCTS=own "$program" -tc='gpu:*'
+wants smoke && step 70 smoke 150 env TENON_CUDA_PRODUCTS=own "$python" tests/cuda/smoke.py
 if wants python; then
   for name in $tests; do  # all at once
     TENON_DEVICE=cuda timeout --kill-after=5 "${LIMIT:-240}" "$python" -m pytest -q --maxfail=60 \

@@ -90,7 +90,7 @@ def mlp():
     labels = tn.array([i % classes for i in range(batch)]).to(gpu)
 
     def loss(x, labels):
-        return tn.nn.losses.cross_entropy(model(x), labels)
+        return tn.nn.losses.cross_entropy(model(x), labels).mean()
 
     @tn.compile(inputs=[model, optimizer], outputs=[model, optimizer])
     def step(x, labels):
