@@ -26,6 +26,10 @@ set(TENON_FLAGS -Wall -Wextra -fPIC -fno-semantic-interposition -ffp-contract=of
 if(TENON_WERROR)
   list(APPEND TENON_FLAGS -Werror)
 endif()
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  # libstdc++ 12 calls its own deprecated get_temporary_buffer in stable_sort and stable_partition.
+  list(APPEND TENON_FLAGS -Wno-deprecated-declarations)
+endif()
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set(TENON_X86 ON)
   list(APPEND TENON_FLAGS -march=x86-64-v2)

@@ -9,8 +9,7 @@
 namespace tn {
 
 template <class T>
-concept IsElement = std::is_arithmetic_v<T> || std::same_as<T, std::complex<float>> ||
-                    std::same_as<T, std::complex<double>>;
+concept IsElement = std::is_arithmetic_v<T> || IsComplex<T>;
 
 /// Elements in a row in memory.
 template <class R>
@@ -100,12 +99,8 @@ struct RowsElement {
   using type = R;
 };
 template <class R>
-  requires requires { typename R::value_type; }
+  requires(requires { typename R::value_type; } && !IsComplex<R>)
 struct RowsElement<R> : RowsElement<typename R::value_type> {};
-template <class T>
-struct RowsElement<std::complex<T>> {
-  using type = std::complex<T>;
-};
 
 /// One axis a level: rows of rows have the same length.
 template <class R>

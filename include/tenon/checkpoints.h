@@ -29,8 +29,8 @@ class CheckpointPart {
  public:
   template <class S>
     requires requires(S& s) { s.load_state_dict(s.state_dict()); }
-  CheckpointPart(std::string name, S& state)
-      : name(std::move(name)),
+  CheckpointPart(std::string part, S& state)
+      : name(std::move(part)),
         kind("Module"),
         is_optimizer(requires { state.learning_rate(); }),
         save([&state] { return state.state_dict(); }),
@@ -39,20 +39,20 @@ class CheckpointPart {
   }
   template <class T>
     requires std::is_arithmetic_v<T>
-  CheckpointPart(std::string name, T number)
-      : name(std::move(name)), value(std::in_place_type<Stored<T>>, number) {}
-  CheckpointPart(std::string name, std::string text)
-      : name(std::move(name)), value(std::move(text)) {}
-  CheckpointPart(std::string name, const char* text)
-      : name(std::move(name)), value(std::in_place_type<std::string>, text) {}
-  CheckpointPart(std::string name, Tensor tensor)
-      : name(std::move(name)), value(std::move(tensor)) {}
+  CheckpointPart(std::string part, T number)
+      : name(std::move(part)), value(std::in_place_type<Stored<T>>, number) {}
+  CheckpointPart(std::string part, std::string text)
+      : name(std::move(part)), value(std::move(text)) {}
+  CheckpointPart(std::string part, const char* text)
+      : name(std::move(part)), value(std::in_place_type<std::string>, text) {}
+  CheckpointPart(std::string part, Tensor tensor)
+      : name(std::move(part)), value(std::move(tensor)) {}
 
   // For the library.
   std::string name, kind;  // of a value: ""
   bool is_optimizer = false;
-  std::function<nn::TensorMap()> save = {};
-  std::function<void(const nn::TensorMap&)> load = {};
+  Callback<nn::TensorMap()> save = {};
+  Callback<void(const nn::TensorMap&)> load = {};
   CheckpointValue value = {};
 };
 using CheckpointParts = std::vector<CheckpointPart>;

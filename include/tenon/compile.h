@@ -46,9 +46,11 @@ template <class F>
 class CompiledFunction : public typed::CallableAs<CompiledFunction<F>, F>,
                          public typed::InspectedAs<CompiledFunction<F>, F> {
  public:
-  explicit CompiledFunction(F f, const CompileSettings& settings = CompileSettings(),
-                            std::source_location place = std::source_location::current())
-      : place(place),
+  explicit CompiledFunction(F f, std::source_location at = std::source_location::current())
+      : place(at), f_(std::move(f)) {}
+  CompiledFunction(F f, const CompileSettings& settings,
+                   std::source_location at = std::source_location::current())
+      : place(at),
         f_(std::move(f)),
         core_(settings),
         donated_(settings.donated < 0 ? 0 : static_cast<size_t>(settings.donated)) {}
@@ -91,7 +93,7 @@ class CompiledFunction : public typed::CallableAs<CompiledFunction<F>, F>,
 
   F f_;
   flat::CompiledFunction core_;
-  size_t donated_;
+  size_t donated_ = 0;
 };
 
 /// `f` compiled when it is first called with arguments of some types and structure, and run from
@@ -106,7 +108,11 @@ class CompiledFunction : public typed::CallableAs<CompiledFunction<F>, F>,
 ///     });
 ///     auto [l, next] = step(params, x, y);
 template <typed::IsFunction F>
-CompiledFunction<F> compile(F f, CompileSettings settings = {},
+CompiledFunction<F> compile(F f, std::source_location place = std::source_location::current()) {
+  return CompiledFunction<F>(std::move(f), place);
+}
+template <typed::IsFunction F>
+CompiledFunction<F> compile(F f, const CompileSettings& settings,
                             std::source_location place = std::source_location::current()) {
   return CompiledFunction<F>(std::move(f), settings, place);
 }

@@ -16,8 +16,8 @@ class CompiledCall {
   size_t donated = 0;            // so many tensors, the first ones, may be overwritten
   std::source_location place;
 
-  explicit CompiledCall(std::source_location place) : place(place) {}
-  virtual ~CompiledCall() = default;
+  explicit CompiledCall(std::source_location at) : place(at) {}
+  virtual ~CompiledCall();
   /// Runs the function on parameters in the place of the arguments.
   virtual Tensors trace(const Tensors& params) = 0;
   /// What `finish` needs of the trace that was made last.
@@ -33,6 +33,7 @@ class CompiledCall {
 /// calls may come from any thread.
 class CompiledFunction {
  public:
+  CompiledFunction();
   explicit CompiledFunction(const CompileSettings& settings);
   /// Donated arguments are null afterwards; they are there again when a run fails before it has
   /// written there.
@@ -51,6 +52,9 @@ class CompiledFunction {
 
 namespace typed {
 
+/// A value that is destroyed with its last holder.
+std::shared_ptr<const void> shared(const void* value, void (*destroy)(const void*));
+
 /// A call of a compiled `F` with trees of the types `A`, which stay where they are.
 template <class F, class... A>
 class CompiledCall final : public flat::CompiledCall {
@@ -59,9 +63,9 @@ class CompiledCall final : public flat::CompiledCall {
 
   /// Rvalues are moved from, module or not.
   template <class... G>
-  CompiledCall(const F& f, [[maybe_unused]] size_t donated_arguments, std::source_location place,
+  CompiledCall(const F& f, [[maybe_unused]] size_t donated_arguments, std::source_location at,
                G&&... given)
-      : flat::CompiledCall(place),
+      : flat::CompiledCall(at),
         f_(f),
         args_(FromValues(), const_cast<A&>(static_cast<const A&>(given))...) {
     in.tensors.reserve((capacity(given) + ... + 0));
@@ -85,7 +89,8 @@ class CompiledCall final : public flat::CompiledCall {
     if constexpr (!kIsList) {
       tree::Hollowing hollowing;
       tree::visit(*made, hollowing);
-      kept_ = std::make_shared<const R>(std::move(*made));
+      kept_ = shared(new R(std::move(*made)),
+                     [](const void* value) { delete static_cast<const R*>(value); });
     }
     return tensors;
   }
@@ -119,9 +124,9 @@ class CompiledCall final : public flat::CompiledCall {
   void collect(size_t i, T& argument, size_t donated_arguments) {
     in.takes_over = !std::is_lvalue_reference_v<G> && !std::is_const_v<G>;
     if constexpr (std::is_same_v<T, Tensor>) {
-      if (argument && in.takes_over)
+      if (argument.defined() && in.takes_over)
         in.tensors.push_back(std::move(argument));
-      else if (argument)
+      else if (argument.defined())
         in.tensors.push_back(argument);
       else
         visit_named(i, argument);
@@ -138,7 +143,7 @@ class CompiledCall final : public flat::CompiledCall {
   const F& f_;
   Pack<A&...> args_;
   Later<R> result_;
-  std::shared_ptr<const R> kept_;  // the structure of the result
+  std::shared_ptr<const void> kept_;  // an R: the structure of the result
 };
 
 /// An argument as the tree that it is: itself where it is one.

@@ -19,12 +19,12 @@ struct CustomFunction : CallableAs<CustomFunction<F, V, J, B>, F> {
   B vmap_rule;
   std::source_location place;
 
-  CustomFunction(F f, V v, J j, B b, std::source_location place)
-      : f(std::move(f)),
+  CustomFunction(F function, V v, J j, B b, std::source_location at)
+      : f(std::move(function)),
         vjp_rule(std::move(v)),
         jvp_rule(std::move(j)),
         vmap_rule(std::move(b)),
-        place(place) {}
+        place(at) {}
 
   /// With a rule `(arguments..., cotangent, result)`, which returns the cotangent of the only
   /// argument or a tuple of them. A null tensor is zero.

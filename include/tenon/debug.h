@@ -1,6 +1,7 @@
 #pragma once
 // Printing and checking values from inside functions. In a traced function this happens when the
 // function runs.
+#include "tenon/callback.h"
 #include "tenon/tensor.h"
 
 namespace tn {
@@ -14,7 +15,10 @@ void print(std::string_view text, const Tensors& values = {});
 void check(const Operand& condition, std::string_view text, const Tensors& values = {});
 
 /// What debug_nans searches computed values for.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"  // a name of an enumerator is no name of its own
 enum class BadValues : uint8_t { none, nan, nan_and_inf };
+#pragma GCC diagnostic pop
 
 /// From now on, in the whole process, a computed value that contains what is `sought` is an error.
 /// It names the op that produced the value first and the user's line. TENON_DEBUG_NANS=1 (or inf)
@@ -29,6 +33,6 @@ BadValues debug_nans(BadValues sought = BadValues::nan);
 bool debug_indices(bool checked = true);
 
 /// Where printed lines go instead of the standard output. An empty function restores that.
-void set_print_sink(std::function<void(std::string_view line)> sink);
+void set_print_sink(Callback<void(std::string_view line)> sink);
 
 }  // namespace tn

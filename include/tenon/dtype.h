@@ -38,7 +38,10 @@ inline constexpr DType float32 = DType::f32, float64 = DType::f64;
 inline constexpr DType complex64 = DType::c64, complex128 = DType::c128;
 
 /// The kind of an element, without its width.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"  // a name of an enumerator is no name of its own
 enum class Kind : uint8_t { boolean, integer, natural, floating, complex };
+#pragma GCC diagnostic pop
 
 constexpr bool operator<(Kind a, Kind b) { return static_cast<int>(a) < static_cast<int>(b); }
 

@@ -1,13 +1,13 @@
 #pragma once
 // Executables: a function compiled ahead of time for inputs that are described, not given. They are
 // called, saved to one file, and loaded from it.
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "tenon/callback.h"
 #include "tenon/compile_settings.h"
 #include "tenon/typed.h"
 
@@ -23,8 +23,8 @@ struct DimensionInfo {
   std::string name = {};
 
   DimensionInfo(int64_t size) : min(size), opt(size), max(size) {}
-  DimensionInfo(int64_t min, int64_t opt, int64_t max, std::string name = {})
-      : min(min), opt(opt), max(max), name(std::move(name)) {}
+  DimensionInfo(int64_t least, int64_t best, int64_t most, std::string called = {})
+      : min(least), opt(best), max(most), name(std::move(called)) {}
 };
 
 /// A run-time input: a tensor, or (`is_size`) a size by itself, whose only dimension says which.
@@ -61,7 +61,7 @@ struct AheadSettings {
   int64_t memory_limit = 0;
   PlanSettings plan = {};
   /// Called once the function is traced, when the structure of the results is known.
-  std::function<Surface()> surface = {};
+  Callback<Surface()> surface = {};
 };
 
 struct SaveSettings {
@@ -129,7 +129,7 @@ class Executable {
 };
 
 /// With inputs that are sizes.
-using SizedFunction = std::function<Tensors(const Tensors& args, const std::vector<Dim>& sizes)>;
+using SizedFunction = Callback<Tensors(const Tensors& args, const std::vector<Dim>& sizes)>;
 
 namespace flat {
 

@@ -1,24 +1,24 @@
 #pragma once
 // Transforms and control flow on lists of tensors: the core below the typed functions of
 // transforms.h and control_flow.h, and below bindings of other languages.
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "tenon/callback.h"
 #include "tenon/tensor.h"
 
 namespace tn {
 
-using Function = std::function<Tensors(const Tensors&)>;
+using Function = Callback<Tensors(const Tensors&)>;
 
 namespace flat {
 
 /// What errors call the transform, and its arguments and results: numbers when left out.
 struct Names {
   std::string_view transform;
-  std::function<std::string(size_t)> argument = {}, result = {};
+  Callback<std::string(size_t)> argument = {}, result = {};
 };
 
 /// The results of a function and its derivative, backwards: called with cotangents of the results
@@ -50,9 +50,8 @@ Derivatives jvp(const Function& f, const Tensors& primals, const Tensors& tangen
 /// `argnums`.
 Function grad(Function f, std::vector<int> argnums = {0});
 /// The results of `f` with the gradient of the first.
-std::function<Derivatives(const Tensors&)> value_and_grad(Function f,
-                                                          std::vector<int> argnums = {0},
-                                                          Names names = {"grad"});
+Callback<Derivatives(const Tensors&)> value_and_grad(Function f, std::vector<int> argnums = {0},
+                                                     Names names = {"grad"});
 
 /// The Jacobians of the results of `f` with respect to the arguments at `argnums`, each of the
 /// shape of the result followed by that of the argument: all of the first result, then of the
@@ -68,7 +67,7 @@ using BatchAxes = std::vector<Maybe<int>>;
 Function vmap(Function f, BatchAxes in_axes = {}, BatchAxes out_axes = {});
 /// One such call. `out_axes` is called once the results are known.
 Tensors call_mapped(const Function& f, const Tensors& args, const BatchAxes& in_axes,
-                    const std::function<BatchAxes()>& out_axes, const Names& names);
+                    const Callback<BatchAxes()>& out_axes, const Names& names);
 
 /// `f`, of which a derivative keeps the arguments only: what lies between is computed again when it
 /// is needed. Values have the same bits as those of `f`, and so have gradients,
@@ -79,14 +78,13 @@ Function checkpoint(Function f, int segments = 1);
 /// How to differentiate and batch a function, from its user. Any of them may be left out.
 struct CustomRules {
   /// Cotangents of the arguments (null: zero), from those of the results (null: integers).
-  std::function<Tensors(const Tensors& primals, const Tensors& cotangents, const Tensors& outputs)>
-      vjp;
+  Callback<Tensors(const Tensors& primals, const Tensors& cotangents, const Tensors& outputs)> vjp;
   /// Tangents of the results (null: zero), from those of the arguments (null: integers).
-  std::function<Tensors(const Tensors& primals, const Tensors& tangents)> jvp;
+  Callback<Tensors(const Tensors& primals, const Tensors& tangents)> jvp;
   /// Results on a batch of `size`, and which of them are batched: arguments in `batched`, and such
   /// results, have the batch as axis 0.
-  std::function<std::pair<Tensors, std::vector<bool>>(
-      const Tensors& args, const std::vector<bool>& batched, int64_t size)>
+  Callback<std::pair<Tensors, std::vector<bool>>(const Tensors& args,
+                                                 const std::vector<bool>& batched, int64_t size)>
       vmap;
   /// Names of the last arguments, which rules are not given: there is no derivative in them.
   std::vector<std::string> constants = {};
@@ -107,7 +105,7 @@ struct ScanResult {
   Tensors carry, ys;
 };
 /// From the carry and the current slice of every x to the new carry and the slices of every y.
-using ScanBody = std::function<ScanResult(const Tensors& carry, const Tensors& x)>;
+using ScanBody = Callback<ScanResult(const Tensors& carry, const Tensors& x)>;
 
 /// Goes over the first axis of `xs` (from the end when `reverse`): the final carry, and ys stacked
 /// along their first axis. Without xs `length` says how often.

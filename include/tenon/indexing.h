@@ -17,7 +17,7 @@ inline constexpr NewAxis newaxis;
 /// One index of `x[...]`: an integer, a slice, `tn::all`, `tn::ellipsis`, `tn::newaxis`, or an
 /// integer or boolean tensor.
 struct Index {
-  enum class Kind : uint8_t { integer, slice, ellipsis, new_axis, tensor };
+  enum class Kind : uint8_t { integer, slice, all_others, new_axis, tensor };
   using Place = std::source_location;
   using AllOp = Tensor(const Operand& x, const Maybe<Axes>& axis, bool keepdims);
 
@@ -29,18 +29,18 @@ struct Index {
   Place place;  // of the call
 
   template <std::integral T>
-  Index(T i, Place place = Place::current()) : at(i), place(place) {}
-  Index(Offset i, Place place = Place::current()) : at(i), place(place) {}
-  Index(Dim i, Place place = Place::current()) : at(i), place(place) {}
-  Index(Tensor t, Place place = Place::current())
-      : kind(Kind::tensor), tensor(std::move(t)), place(place) {}
-  Index(const Selection& s, Place place = Place::current());
-  Index(Ellipsis, Place place = Place::current()) : kind(Kind::ellipsis), place(place) {}
-  Index(NewAxis, Place place = Place::current()) : kind(Kind::new_axis), place(place) {}
+  Index(T i, Place user = Place::current()) : at(i), place(user) {}
+  Index(Offset i, Place user = Place::current()) : at(i), place(user) {}
+  Index(Dim i, Place user = Place::current()) : at(i), place(user) {}
+  Index(Tensor t, Place user = Place::current())
+      : kind(Kind::tensor), tensor(std::move(t)), place(user) {}
+  Index(const Selection& s, Place user = Place::current());
+  Index(Ellipsis, Place user = Place::current()) : kind(Kind::all_others), place(user) {}
+  Index(NewAxis, Place user = Place::current()) : kind(Kind::new_axis), place(user) {}
   /// `tn::all`, the reduction, is the whole axis here.
-  Index(AllOp* op, Place place = Place::current());
+  Index(AllOp* op, Place user = Place::current());
   static Index slice(Maybe<Offset> start = {}, Maybe<Offset> stop = {}, Maybe<int64_t> step = {},
-                     Place place = Place::current());
+                     Place user = Place::current());
 };
 
 template <class T>
@@ -66,20 +66,21 @@ Tensor index_update(const Tensor& x, const std::vector<Index>& indices, const Op
 /// expression.
 class Selection {
  public:
-  Selection(Tensor& variable, std::vector<Index> indices)
-      : variable_(&variable), source_(variable), indices_(std::move(indices)) {}
+  Selection(Tensor& variable, std::initializer_list<Index> indices);
 
   /// The elements.
-  const Tensor& value() const {
-    if (!value_) value_ = index(source_, indices_);
-    return value_;
-  }
+  const Tensor& value() const;
   operator Tensor() const { return value(); }
+  template <std::same_as<bool> T>
+  explicit operator T() const {
+    return static_cast<T>(value());
+  }
 
   Tensor& operator=(const Operand& v) && { return assign(v); }
   Tensor& operator=(const Selection& other) && { return assign(other); }
-  Selection(const Selection&) = default;
-  Selection(Selection&&) = default;
+  Selection(const Selection&);
+  Selection(Selection&&) noexcept;
+  ~Selection();
   Tensor& operator+=(const Operand& v) &&;
   Tensor& operator-=(const Operand& v) &&;
   Tensor& operator*=(const Operand& v) &&;
@@ -92,26 +93,28 @@ class Selection {
   int64_t dim(int axis) const { return value().dim(axis); }
   int64_t size() const { return value().size(); }
   template <class T>
-  T item() const {
-    return value().item<T>();
+  T item(Tensor::Place at = Tensor::Place::current()) const {
+    return value().item<T>(at);
   }
   template <class T>
-  std::vector<T> to_vector() const {
-    return value().to_vector<T>();
+  std::vector<T> to_vector(Tensor::Place at = Tensor::Place::current()) const {
+    return value().to_vector<T>(at);
   }
   template <class T>
     requires(std::is_arithmetic_v<T> && !std::is_same_v<T, bool>)
   explicit operator T() const {
     return item<T>();
   }
-  std::string to_string() const { return value().to_string(); }
+  std::string to_string(Tensor::Place at = Tensor::Place::current()) const {
+    return value().to_string(at);
+  }
   Tensor operator[](const Index& index) const { return value()[index]; }
   Tensor operator[](std::initializer_list<Index> indices) const { return value()[indices]; }
   RowIterator begin() const;
   RowIterator end() const;
 
  private:
-  Tensor& assign(const Operand& v) { return *variable_ = index_update(*variable_, indices_, v); }
+  Tensor& assign(const Operand& v);
   Tensor* variable_;
   Tensor source_;  // the variable when it was indexed
   std::vector<Index> indices_;
@@ -120,7 +123,7 @@ class Selection {
 
 inline Operand::Operand(const Selection& s, std::source_location at)
     : tensor(&s.value()), place(at) {}
-inline Index::Index(const Selection& s, Place place) : Index(s.value(), place) {}
+inline Index::Index(const Selection& s, Place user) : Index(s.value(), user) {}
 
 /// The tensors along axis 0.
 class RowIterator {
@@ -130,7 +133,7 @@ class RowIterator {
 
   RowIterator() = default;
   RowIterator(Tensor x, int64_t at) : x_(std::move(x)), at_(at) {}
-  Tensor operator*() const { return index(x_, {at_}); }
+  Tensor operator*() const;
   RowIterator& operator++() { return ++at_, *this; }
   RowIterator operator++(int) { return {x_, at_++}; }
   friend bool operator==(const RowIterator& a, const RowIterator& b) { return a.at_ == b.at_; }
@@ -142,10 +145,5 @@ class RowIterator {
 
 inline RowIterator Selection::begin() const { return value().begin(); }
 inline RowIterator Selection::end() const { return value().end(); }
-
-inline Selection Tensor::operator[](const Index& index) & { return {*this, {index}}; }
-inline Selection Tensor::operator[](std::initializer_list<Index> indices) & {
-  return {*this, indices};
-}
 
 }  // namespace tn

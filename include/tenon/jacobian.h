@@ -14,8 +14,8 @@ struct Jacobian : CallableAs<Jacobian<F, W, kReverse>, F> {
   std::string_view name;
   std::source_location place;
 
-  Jacobian(F f, std::string_view name, std::source_location place)
-      : f(std::move(f)), name(name), place(place) {}
+  Jacobian(F function, std::string_view by, std::source_location at)
+      : f(std::move(function)), name(by), place(at) {}
 
   template <class... A>
   auto call(const std::source_location& at, A&&... args) const {

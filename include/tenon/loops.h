@@ -9,7 +9,7 @@ namespace tn {
 namespace flat {
 
 /// Combines two lists of tensors element by element along axis 0.
-using Combine = std::function<Tensors(const Tensors& earlier, const Tensors& later)>;
+using Combine = Callback<Tensors(const Tensors& earlier, const Tensors& later)>;
 Tensors associative_scan(const Combine& combine, Tensors elems, bool reverse, int axis);
 
 }  // namespace flat
@@ -54,8 +54,8 @@ template <class F, class X>
 auto map(const F& f, const X& xs, std::source_location place = std::source_location::current()) {
   using Element = typed::Value<X>;
   typed::check_callable<F, Element>();
-  auto body = [&](std::tuple<> none, const Element& x) {
-    return std::pair<std::tuple<>, typed::Result<F, Element>>(none, f(x));
+  auto body = [&](std::tuple<> carry, const Element& x) {
+    return std::pair<std::tuple<>, typed::Result<F, Element>>(carry, f(x));
   };
   return scan(body, std::tuple<>(), xs, {}, place).second;
 }

@@ -6,7 +6,6 @@
 //     m |= Linear(64)({{"input", "x"}, {"output", "h"}});
 //     m += op_block("relu");
 //     m += Linear(10);
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -16,6 +15,7 @@
 #include <variant>
 #include <vector>
 
+#include "tenon/callback.h"
 #include "tenon/tensor.h"
 
 namespace tn::model {
@@ -33,7 +33,7 @@ struct InitialCall {
   /// Shapes of all terminals except outputs: the bias depends on the shape of the weight.
   const std::vector<Shape>& block;
 };
-using Initializer = std::function<Tensor(const InitialCall& call)>;
+using Initializer = Callback<Tensor(const InitialCall& call)>;
 
 /// An input or output of a block.
 ///
@@ -77,7 +77,7 @@ struct BlockDef {
   Draws draws = Draws::never;
   bool same_type = false;  // floating inputs, parameters and outputs are of one type
   /// Returns the outputs, then the new values of the states.
-  std::function<Tensors(const BlockCall& call)> compute = {};
+  Callback<Tensors(const BlockCall& call)> compute = {};
 };
 
 /// A connection with its name and properties.
@@ -89,8 +89,8 @@ struct IOKey {
   std::optional<bool> expose = {};  // an output of the model; left out: if no block reads it
 
   IOKey() = default;
-  IOKey(const char* name) : name(name) {}
-  IOKey(std::string name) : name(std::move(name)) {}
+  IOKey(const char* given) : name(given) {}
+  IOKey(std::string given) : name(std::move(given)) {}
 };
 
 /// By terminal.
@@ -128,11 +128,11 @@ struct Connected {
   std::string name = {};
   std::source_location place;
 
-  Connected(Block block, Connections connections = {}, std::string name = {},
+  Connected(Block part, Connections given = {}, std::string own_name = {},
             std::source_location at = std::source_location::current())
-      : block(std::move(block)),
-        connections(std::move(connections)),
-        name(std::move(name)),
+      : block(std::move(part)),
+        connections(std::move(given)),
+        name(std::move(own_name)),
         place(at) {}
 };
 

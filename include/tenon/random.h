@@ -23,7 +23,7 @@ void set_state(const Tensor& key);
 Tensor next_key();
 
 /// `key`, or the next key of the state if it is null.
-inline Tensor key_or_next(const Tensor& key) { return key ? key : next_key(); }
+inline Tensor key_or_next(const Tensor& key) { return key.defined() ? key : next_key(); }
 
 inline Tensor bits(const Shape& shape = {}, DType dtype = DType::u32, const Tensor& key = {}) {
   return random_bits(key_or_next(key), shape, dtype);

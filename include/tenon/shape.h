@@ -1,7 +1,7 @@
 #pragma once
 // Shapes, axes and the other small values that ops take as attributes. All are plain data.
 #include <array>
-#include <complex>
+#include <concepts>
 #include <cstdint>
 #include <initializer_list>
 #include <limits>
@@ -143,6 +143,13 @@ struct Maybe {
   T value_or(T other) const { return set ? value : other; }
 };
 
+/// std::complex, without its header.
+template <class T>
+concept IsComplex = requires(const T& c) {
+  { c.real() } -> std::same_as<typename T::value_type>;
+  { c.imag() } -> std::same_as<typename T::value_type>;
+} && std::is_floating_point_v<typename T::value_type>;
+
 /// A Python-like scalar: a kind and a value, no width. It never widens a tensor's element type.
 struct Scalar {
   Kind kind = Kind::integer;  // natural: an integer beyond int64, held in `integer`'s bits
@@ -162,7 +169,8 @@ struct Scalar {
   }
   Scalar(double v) : kind(Kind::floating), real(v) {}
   Scalar(float v) : Scalar(static_cast<double>(v)) {}
-  Scalar(std::complex<double> v) : kind(Kind::complex), real(v.real()), imag(v.imag()) {}
+  template <IsComplex C>
+  Scalar(const C& v) : kind(Kind::complex), real(v.real()), imag(v.imag()) {}
   bool is_integral() const { return kind < Kind::floating; }
   bool is_symbolic() const { return kind == Kind::integer && real != real; }
   /// Of an integer.

@@ -2,7 +2,6 @@
 // Tensor: a lazy array whose elements are never overwritten. Calling an op records it; a value is
 // computed when it is asked for.
 #include <concepts>
-#include <functional>
 #include <initializer_list>
 #include <source_location>
 #include <span>
@@ -25,6 +24,7 @@ class RowIterator;
 /// makes the ABI's version part of every symbol that names a tensor.
 class [[gnu::abi_tag("v0_1")]] Tensor {
  public:
+  using Place = std::source_location;  // of the call, for errors
   Tensor() = default;
   /// Numbers become 0-d tensors: f32 from floating point, i64 from integers.
   template <class T>
@@ -41,7 +41,17 @@ class [[gnu::abi_tag("v0_1")]] Tensor {
   }
   ~Tensor() { release(); }
 
-  explicit operator bool() const { return node_ != nullptr; }
+  /// Whether this is a tensor: one made by `Tensor()` is none.
+  bool defined() const { return node_ != nullptr; }
+  /// Does not compile. `if (x == y)` could mean three things.
+  template <std::same_as<bool> T>
+  explicit operator T() const {
+    static_assert(!std::is_same_v<T, bool>,
+                  "a tensor is no condition: write tn::all(x == y).item<bool>() or "
+                  "tn::any(x == y).item<bool>() for its elements, (x == y).item<bool>() for one "
+                  "element, and x.defined() for whether there is a tensor");
+    return false;
+  }
   /// Valid while a tensor of this shape lives; of a temporary it is a copy.
   const Shape& shape() const&;
   Shape shape() && { return std::as_const(*this).shape(); }
@@ -55,32 +65,32 @@ class [[gnu::abi_tag("v0_1")]] Tensor {
   int64_t bytes() const;
 
   /// Computes the value if it is pending.
-  const Tensor& eval() const;
+  const Tensor& eval(Place at = Place::current()) const;
   /// Whether the value has been computed.
   bool is_evaluated() const;
   /// The elements, row-major; computes them if needed. Valid while a handle to this result lives.
-  const void* data() const;
+  const void* data(Place at = Place::current()) const;
   template <class T>
-  const T* data() const {
-    return static_cast<const T*>(checked_data(dtype_of<T>()));
+  const T* data(Place at = Place::current()) const {
+    return static_cast<const T*>(checked_data(dtype_of<T>(), at));
   }
   /// The elements as a vector of T.
   template <class T>
-  std::vector<T> to_vector() const {
+  std::vector<T> to_vector(Place at = Place::current()) const {
     Tensor here = to(Device());
-    const T* at = here.data<T>();
-    return std::vector<T>(at, at + size());
+    const T* first = here.data<T>(at);
+    return std::vector<T>(first, first + size());
   }
   /// A view of the elements, row-major; valid while a handle to this result lives.
   template <class T>
-  std::span<const T> span() const& {
-    return {data<T>(), static_cast<size_t>(size())};
+  std::span<const T> span(Place at = Place::current()) const& {
+    return {data<T>(at), static_cast<size_t>(size())};
   }
   template <class T>
   std::span<const T> span() && = delete;
   /// The one element of a tensor of size 1, converted to T.
   template <class T>
-  T item() const;
+  T item(Place at = Place::current()) const;
   template <class T>
     requires(std::is_arithmetic_v<T> && !std::is_same_v<T, bool>)
   explicit operator T() const {
@@ -104,7 +114,7 @@ class [[gnu::abi_tag("v0_1")]] Tensor {
   /// The graph of pending ops behind this tensor, as text.
   std::string graph() const;
   /// Values and type as a user sees them: "tensor([1, 2], dtype=float32)".
-  std::string to_string() const;
+  std::string to_string(Place at = Place::current()) const;
 
   static Tensor from_scalar(const Scalar& value);
   template <class T>
@@ -118,10 +128,17 @@ class [[gnu::abi_tag("v0_1")]] Tensor {
  private:
   void retain() const noexcept;
   void release() noexcept;
-  const void* checked_data(DType wanted) const;
+  const void* checked_data(DType wanted, const Place& at) const;
   Node* node_ = nullptr;
   uint32_t index_ = 0;
 };
+
+}  // namespace tn
+
+// In the library: programs need not compile its functions.
+extern template class std::vector<tn::Tensor>;
+
+namespace tn {
 
 using Tensors = std::vector<Tensor>;
 
@@ -144,7 +161,8 @@ struct Operand {
       : scalar(value), place(at) {}
   Operand(Dim size, std::source_location at = std::source_location::current())
       : scalar(Offset(size)), place(at) {}
-  Operand(std::complex<double> value, std::source_location at = std::source_location::current())
+  template <IsComplex T>
+  Operand(const T& value, std::source_location at = std::source_location::current())
       : scalar(value), place(at) {}
   /// `x[0]` is a tensor once it is read.
   Operand(const Selection& s, std::source_location at = std::source_location::current());
@@ -162,7 +180,8 @@ Tensor from_memory(void* data, DType dtype, const Shape& shape, void* owner, voi
                    bool read_only = false);
 
 /// Computes several tensors in one run.
-void eval(const std::vector<Tensor>& tensors);
+void eval(const std::vector<Tensor>& tensors,
+          std::source_location at = std::source_location::current());
 /// Starts computing and returns; asking for a value waits for it.
 void async_eval(const std::vector<Tensor>& tensors);
 /// Waits for everything started by async_eval.
@@ -176,10 +195,8 @@ constexpr DType Tensor::dtype_of() {
     return DType::f32;
   else if constexpr (std::is_same_v<T, double>)
     return DType::f64;
-  else if constexpr (std::is_same_v<T, std::complex<float>>)
-    return DType::c64;
-  else if constexpr (std::is_same_v<T, std::complex<double>>)
-    return DType::c128;
+  else if constexpr (IsComplex<T>)
+    return dtype_of<typename T::value_type>() == DType::f64 ? DType::c128 : DType::c64;
   else {
     static_assert(std::is_integral_v<T>, "no element type for this C++ type");
     constexpr bool s = std::is_signed_v<T>;
@@ -194,11 +211,11 @@ constexpr DType Tensor::dtype_of() {
   }
 }
 
-Scalar item_of(const Tensor& x);
+Scalar item_of(const Tensor& x, const std::source_location& at = std::source_location::current());
 
 template <class T>
-T Tensor::item() const {
-  Scalar s = item_of(*this);
+T Tensor::item(Place at) const {
+  Scalar s = item_of(*this, at);
   if constexpr (std::is_floating_point_v<T>)
     return static_cast<T>(s.real);
   else if constexpr (std::is_arithmetic_v<T>)

@@ -20,26 +20,21 @@ inline constexpr Wrt<I...> wrt;
 
 namespace typed {
 
+/// The numbers of the tensors of some arguments that a module does not fix.
+std::vector<int> trained_in(const tree::Contents& in, std::initializer_list<size_t> arguments);
+/// `count` tensors: the derivatives at their numbers, and null ones.
+Tensors placed(size_t count, const std::vector<int>& numbers, Tensor* derivatives);
+
 template <class W>
 struct Chosen;
 template <size_t... I>
 struct Chosen<Wrt<I...>> {
   /// The numbers of the tensors of the chosen arguments that a module does not fix.
-  template <class Run>
-  static std::vector<int> numbers(const Run& run) {
-    std::vector<int> all;
-    auto add = [&](size_t first, size_t end) {
-      for (size_t i = first; i < end; ++i)
-        if (!run.in.is_fixed(i)) all.push_back(static_cast<int>(i));
-    };
-    (add(run.in.first[I], run.in.first[I + 1]), ...);
-    return all;
-  }
+  static std::vector<int> numbers(const AnyRun& run) { return trained_in(run.in, {I...}); }
   /// The chosen arguments with derivatives in their places: the only one, or a tuple.
   template <class Run>
   static auto trees(Run& run, const std::vector<int>& numbers, Tensor* derivatives) {
-    Tensors all(run.in.tensors.size());
-    for (int i : numbers) all[static_cast<size_t>(i)] = std::move(*derivatives++);
+    Tensors all = placed(run.in.tensors.size(), numbers, derivatives);
     if constexpr (sizeof...(I) == 1)
       return (run.template argument<I>(all), ...);
     else
@@ -59,7 +54,7 @@ struct ValueAndGrad : CallableAs<ValueAndGrad<F, W>, F> {
   F f;
   std::source_location place;
 
-  ValueAndGrad(F f, std::source_location place) : f(std::move(f)), place(place) {}
+  ValueAndGrad(F function, std::source_location at) : f(std::move(function)), place(at) {}
   template <class... A>
   auto call(const std::source_location& at, A&&... args) const {
     check_callable<F, Value<A>...>();
@@ -70,8 +65,7 @@ struct ValueAndGrad : CallableAs<ValueAndGrad<F, W>, F> {
     flat::Place here(at);
     Run<F, Value<A>...> run("grad", f, std::forward<A>(args)...);
     std::vector<int> numbers = Chosen<W>::numbers(run);
-    flat::Derivatives made =
-        flat::value_and_grad(run.function(), numbers, run.names())(run.in.tensors);
+    flat::Derivatives made = run.value_and_grad(numbers);
     return std::pair(run.result(std::move(made.values)),
                      Chosen<W>::trees(run, numbers, made.derivatives.data()));
   }
@@ -82,7 +76,7 @@ struct Grad : CallableAs<Grad<F, W>, F> {
   ValueAndGrad<F, W> both;
   std::source_location place;
 
-  Grad(F f, std::source_location place) : both(std::move(f), place), place(place) {}
+  Grad(F function, std::source_location at) : both(std::move(function), at), place(at) {}
   template <class... A>
   auto call(const std::source_location& at, A&&... args) const {
     return both.call(at, std::forward<A>(args)...).second;

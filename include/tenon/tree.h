@@ -57,12 +57,12 @@ struct Slot {
   /// Whether a module trains it.
   bool is_trainable() const;
   /// A null tensor of a module is absent; elsewhere it is an error.
-  bool is_absent() const { return owner && !tensor; }
+  bool is_absent() const { return owner && !tensor.defined(); }
 };
 
 class Visitor {
  public:
-  virtual ~Visitor() = default;
+  virtual ~Visitor();
   /// The argument of a function that comes next.
   virtual void argument(size_t) {}
   /// A module, before its contents.
@@ -113,13 +113,13 @@ void visit(T& value, Visitor& visitor, const Path& path, const Owner& owner) {
       visit(field, visitor, {.outer = &path, .name = name}, owner);
     });
   } else if constexpr (requires { value.has_value(); }) {
-    visitor.setting(path, value.has_value());
+    visitor.setting(path, value.has_value() ? 1 : 0);
     if (value) visit(*value, visitor, path, owner);
   } else if constexpr (requires {
                          typename T::mapped_type;
                          value.begin();
                        }) {
-    visitor.setting(path, value.size());
+    visitor.setting(path, static_cast<uint64_t>(value.size()));
     for (auto& [key, part] : value) {
       visit_text(key, visitor, path);
       visit(part, visitor, {.outer = &path, .name = key, .is_key = true}, owner);
@@ -128,7 +128,7 @@ void visit(T& value, Visitor& visitor, const Path& path, const Owner& owner) {
                          value.begin();
                          value.size();
                        }) {
-    visitor.setting(path, value.size());
+    visitor.setting(path, static_cast<uint64_t>(value.size()));
     int64_t number = 0;
     for (auto& part : value) visit(part, visitor, {.outer = &path, .number = number++}, owner);
   } else {
@@ -173,11 +173,13 @@ struct Contents final : Visitor {
   std::vector<size_t> first = {};  // of each argument, the number of its first tensor
   std::vector<char> fixed = {};    // by tensor: a module does not train it; empty: none is fixed
 
-  explicit Contents(std::string_view by) : by(by) {}
-  void argument(size_t) override { first.push_back(tensors.size()); }
+  explicit Contents(std::string_view by);
+  Contents(const Contents&) = delete;
+  ~Contents() override;
+  void argument(size_t) override;
   void module(const Path&, nn::ModuleBase& module) override;
   void tensor(const Slot& slot) override;
-  void setting(const Path&, uint64_t bits) override { structure.push_back(bits); }
+  void setting(const Path&, uint64_t bits) override;
   bool is_fixed(size_t i) const { return i < fixed.size() && fixed[i]; }
 };
 
@@ -185,9 +187,7 @@ struct Contents final : Visitor {
 struct Filling final : Visitor {
   Tensor* next;
   explicit Filling(Tensor* first) : next(first) {}
-  void tensor(const Slot& slot) override {
-    if (!slot.is_absent()) slot.tensor = std::move(*next++);
-  }
+  void tensor(const Slot& slot) override;
 };
 
 /// Takes the tensors out of a tree: what remains is the structure.
@@ -199,14 +199,14 @@ struct Hollowing final : Visitor {
 struct Finding final : Visitor {
   size_t number;
   std::string found = {};
-  explicit Finding(size_t number) : number(number) {}
+  explicit Finding(size_t wanted) : number(wanted) {}
   void tensor(const Slot& slot) override;
 };
 /// Finds the path of word `number` of the structure.
 struct FindingSetting final : Visitor {
   size_t number;
   std::string found = {};
-  explicit FindingSetting(size_t number) : number(number) {}
+  explicit FindingSetting(size_t wanted) : number(wanted) {}
   void module(const Path& path, nn::ModuleBase&) override { setting(path, 0); }
   void tensor(const Slot& slot) override {
     if (slot.owner) setting(slot.path, 0);

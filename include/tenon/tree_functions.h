@@ -5,13 +5,14 @@
 //     int64_t count = tn::tree::reduce([](int64_t n, auto& w) { return n + w.size(); }, params, 0);
 #include <array>
 
+#include "tenon/callback.h"
 #include "tenon/tree.h"
 
 namespace tn::tree {
 
 [[noreturn]] void fail_leaves(std::string_view by, size_t wanted, size_t given);
 /// Moves `leaves` into the places of a tree, which has so many.
-void fill(std::string_view by, Tensors leaves, const std::function<void(Visitor&)>& tree);
+void fill(std::string_view by, Tensors leaves, const Callback<void(Visitor&)>& tree);
 
 /// The tensors of a tree, from left to right.
 template <class T>
@@ -41,7 +42,7 @@ T map(F&& f, T tree, const U&... rest) {
 }
 
 /// The paths of the tensors, in order: "blocks[3].weight".
-std::vector<std::string> paths_in(const std::function<void(Visitor&)>& tree);
+std::vector<std::string> paths_in(const Callback<void(Visitor&)>& tree);
 
 /// `map` of a function that is also given the path of each tensor.
 template <class F, class T>

@@ -59,7 +59,7 @@ template <class T>
 Tensors tensors_of(T& value, std::string_view by, std::string_view name = "the result",
                    bool allows_null = false) {
   if constexpr (std::is_same_v<T, Tensor>) {
-    if (value) return {value};
+    if (value.defined()) return {value};
   }
   tree::Contents contents(by);
   contents.allows_null = allows_null;
@@ -96,6 +96,7 @@ class AnyRun {
   Function function();
   /// What errors call arguments and results.
   flat::Names names();
+  flat::Derivatives value_and_grad(const std::vector<int>& numbers);
   /// Keeps the structure of arguments and result.
   void forget_tensors();
 

@@ -33,8 +33,8 @@ struct Vmap : CallableAs<Vmap<F>, F> {
   BatchAxes in_axes, out_axes;
   std::source_location place;
 
-  Vmap(F f, BatchAxes in, BatchAxes out, std::source_location place)
-      : f(std::move(f)), in_axes(std::move(in)), out_axes(std::move(out)), place(place) {}
+  Vmap(F function, BatchAxes in, BatchAxes out, std::source_location at)
+      : f(std::move(function)), in_axes(std::move(in)), out_axes(std::move(out)), place(at) {}
 
   template <class... A>
   auto call(const std::source_location& at, A&&... args) const {
@@ -57,8 +57,8 @@ struct Checkpoint : CallableAs<Checkpoint<F>, F> {
   int segments;
   std::source_location place;
 
-  Checkpoint(F f, int segments, std::source_location place)
-      : f(std::move(f)), segments(segments), place(place) {}
+  Checkpoint(F function, int parts, std::source_location at)
+      : f(std::move(function)), segments(parts), place(at) {}
 
   template <class... A>
   auto call(const std::source_location& at, A&&... args) const {

@@ -1,14 +1,14 @@
 #pragma once
 // The debug log of compilation. TENON_DEBUG_COMPILE=1 enables it.
 #include <atomic>
-#include <functional>
 
 #include "base/text.h"
+#include "tenon/callback.h"
 
 namespace tn {
 
 /// Takes a line without its end. Calls come one at a time.
-using DebugSink = std::function<void(std::string_view line)>;
+using DebugSink = Callback<void(std::string_view line)>;
 
 /// Sends lines to `sink`, whatever the environment says. An empty one restores the default:
 /// standard error if the log is enabled, else nowhere.

@@ -7,16 +7,23 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "tenon/callback.h"
+
 namespace tn {
 
 std::string (*user_place)() = nullptr;
+bool (*user_writes_cpp)() = nullptr;
 
 static std::string with_place_and_hint(std::string text, const Hint& hint) {
   if (user_place)
     if (std::string place = user_place(); !place.empty()) text += "\n  at " + place;
-  if (!hint.text.empty()) text += "\n  hint: " + hint.text;
+  bool has_cpp = !hint.cpp.empty() && (!user_writes_cpp || user_writes_cpp());
+  const std::string& advice = has_cpp ? hint.cpp : hint.text;
+  if (!advice.empty()) text += "\n  hint: " + advice;
   return text;
 }
+
+void fail_empty_callback() { fail(Fault::type, "a function is called that was not given"); }
 
 static const char* const kSites = std::getenv("TENON_ERROR_SITES");
 

@@ -9,14 +9,18 @@
 
 namespace tn {
 
-/// A second line of advice. Goes first in `fail`; an empty one prints nothing.
+/// A second line of advice. Goes first in `fail`; an empty one prints nothing. `cpp` is what
+/// callers from C++ read instead, where the two languages spell it differently.
 struct Hint {
   std::string text;
+  std::string cpp = {};
 };
 
 /// Returns the place of the user's call that is being served ("train.py:31, in loss"), or "".
 /// Installed by ir/, which knows where calls come from.
 extern std::string (*user_place)();
+/// Whether that call was made in C++. Null: it was.
+extern bool (*user_writes_cpp)();
 
 /// A line of the sources that raises an error: a hash of its folder and file, then 16 bits of the
 /// line. tools/check_errors.py computes the same and lists the sites that no test reaches.

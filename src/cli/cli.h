@@ -1,9 +1,9 @@
 #pragma once
 // The `tenon` command, for the program of that name and for `python -m tenon`.
-#include <functional>
 #include <string>
 #include <vector>
 
+#include "tenon/callback.h"
 #include "tenon/executable.h"
 
 namespace CLI {
@@ -35,7 +35,7 @@ struct CompileRequest {
 /// What only the program around the commands can do.
 struct Host {
   /// Compiles a function in Python and saves it. Without it, that is left to another process.
-  std::function<void(const CompileRequest& request)> compile_python = {};
+  Callback<void(const CompileRequest& request)> compile_python = {};
   std::vector<void (*)(CLI::App& app)> more_commands = {};
   std::string python = {};  // the interpreter that runs programs; "": see python_of
 };

@@ -1,7 +1,6 @@
 #include "compiler/placing.h"
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <optional>
 

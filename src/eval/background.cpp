@@ -18,7 +18,7 @@ namespace tn {
 struct Worker::State {
   std::mutex mutex;
   std::condition_variable changed, idle;
-  std::deque<std::function<void()>> jobs;
+  std::deque<Callback<void()>> jobs;
   bool busy = false, ending = false;
   std::atomic<bool> stopping = false;
   std::thread thread;
@@ -28,7 +28,7 @@ struct Worker::State {
     stop_wanted = &stopping;
     std::unique_lock lock(mutex);
     while (changed.wait(lock, [&] { return ending || !jobs.empty(); }), !ending) {
-      std::function<void()> job = std::move(jobs.front());
+      Callback<void()> job = std::move(jobs.front());
       jobs.pop_front();
       busy = true;
       lock.unlock();
@@ -44,7 +44,7 @@ struct Worker::State {
 
 Worker::Made::Made() : state(new State) {}  // a thread may outlive all else
 
-bool Worker::add(std::function<void()> job) {
+bool Worker::add(Callback<void()> job) {
   State& s = *made_->state;
   std::lock_guard lock(s.mutex);
   if (s.ending) return false;

@@ -1,8 +1,8 @@
 #pragma once
 // Threads for work that no caller waits for.
-#include <functional>
 
 #include "base/at_fork.h"
+#include "tenon/callback.h"
 
 namespace tn {
 
@@ -13,7 +13,7 @@ class Worker {
   /// Where there are fewer CPUs than threads, a nicer one lets the program's own go first.
   explicit Worker(int nicer) : nicer_(nicer) {}
   /// Enqueues a job. False: the worker has ended, and the job is dropped.
-  bool add(std::function<void()> job);
+  bool add(Callback<void()> job);
   /// Waits for all jobs. The user may interrupt this, which cancels the current job.
   void wait();
   /// The job under way.

@@ -15,7 +15,7 @@ namespace {
 
 struct PrintSink {
   std::mutex mutex;
-  std::function<void(std::string_view)> write;
+  Callback<void(std::string_view)> write;
 };
 PrintSink& print_sink() {
   static auto& only = guarded_for_process<PrintSink>(kInnermost);
@@ -23,7 +23,7 @@ PrintSink& print_sink() {
 }
 
 void write_line(std::string_view line) {
-  std::function<void(std::string_view)> write;
+  Callback<void(std::string_view)> write;
   {
     std::lock_guard lock(print_sink().mutex);
     write = print_sink().write;
@@ -37,7 +37,7 @@ void write_line(std::string_view line) {
 
 template <class A>
 void perform(const OpDef& op, Tensors in, A attrs) {
-  if (Trace* trace = Trace::tracing(); trace && trace->anchor) {
+  if (Trace* trace = Trace::tracing(); trace && trace->anchor.defined()) {
     attrs.anchored = true;
     in.push_back(trace->anchor);
   }
@@ -47,7 +47,7 @@ void perform(const OpDef& op, Tensors in, A attrs) {
 Tensors settled(const Tensors& values, std::string_view by) {
   Tensors list = values;
   for (Tensor& t : list) {
-    if (!t) fail(Fault::type, "{}: a value is missing", by);
+    if (!t.defined()) fail(Fault::type, "{}: a value is missing", by);
     t = cast_to(t, t.dtype());
   }
   return list;
@@ -55,7 +55,7 @@ Tensors settled(const Tensors& values, std::string_view by) {
 
 }  // namespace
 
-void set_print_sink(std::function<void(std::string_view)> write) {
+void set_print_sink(Callback<void(std::string_view)> write) {
   std::lock_guard lock(print_sink().mutex);
   print_sink().write = std::move(write);
 }

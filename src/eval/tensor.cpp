@@ -14,9 +14,12 @@
 #include "runtime/device.h"
 #include "tenon/elements.h"
 
+template class std::vector<tn::Tensor>;
+
 namespace tn {
 
-const Tensor& Tensor::eval() const {
+const Tensor& Tensor::eval(Place at) const {
+  LocScope scope(at);
   flush({this, 1});
   return *this;
 }
@@ -25,9 +28,10 @@ bool Tensor::is_evaluated() const {
   return slot_of(*this).data.load(std::memory_order_acquire) != nullptr;
 }
 
-const void* Tensor::data() const {
+const void* Tensor::data(Place at) const {
+  LocScope scope(at);
   if (!device().is_host())
-    fail(Hint{"x.to(\"cpu\") copies them"},
+    fail(Hint{"x.to(\"cpu\") copies them", "x.to(tn::Device()) copies them"},
          "data: the elements are on {}, not in the host's memory", tn::to_text(device()));
   eval();
   const Slot& slot = slot_of(*this);
@@ -36,11 +40,12 @@ const void* Tensor::data() const {
 }
 
 void check_rank(const Tensor& x, int rank) {
-  if (!x) fail_null_tensor();
+  if (!x.defined()) fail_null_tensor();
   if (x.rank() != rank) fail("elements: {} axes are wanted of {}", rank, *type_of(x));
 }
 
-const void* Tensor::checked_data(DType wanted) const {
+const void* Tensor::checked_data(DType wanted, const Place& at) const {
+  LocScope scope(at);
   if (dtype() != wanted)
     fail(Fault::type, "data: the elements are {}, not {}", tn::name_of(dtype()),
          tn::name_of(wanted));
@@ -52,7 +57,10 @@ std::string Tensor::graph() const {
   return to_text(captured.graph);
 }
 
-void eval(const std::vector<Tensor>& tensors) { flush(tensors); }
+void eval(const std::vector<Tensor>& tensors, std::source_location at) {
+  LocScope scope(at);
+  flush(tensors);
+}
 
 Tensor from_bytes(const void* data, DType dtype, const Shape& shape) {
   RecordScope scope;
@@ -78,7 +86,8 @@ Tensor from_memory(void* data, DType dtype, const Shape& shape, void* owner, voi
                    type);
 }
 
-Scalar item_of(const Tensor& x) {
+Scalar item_of(const Tensor& x, const std::source_location& at) {
+  LocScope scope(at);
   if (x.size() != 1)
     fail("item: only a tensor of one element has an item, this is {}", *type_of(x));
   Tensor here = x.to(Device());

@@ -26,6 +26,21 @@ Index Index::slice(Maybe<Offset> start, Maybe<Offset> stop, Maybe<int64_t> step,
   return i;
 }
 
+Selection::Selection(Tensor& variable, std::initializer_list<Index> indices)
+    : variable_(&variable), source_(variable), indices_(indices) {}
+Selection::Selection(const Selection&) = default;
+Selection::Selection(Selection&&) noexcept = default;
+Selection::~Selection() = default;
+
+const Tensor& Selection::value() const {
+  if (!value_.defined()) value_ = index(source_, indices_);
+  return value_;
+}
+
+Tensor& Selection::assign(const Operand& v) {
+  return *variable_ = index_update(*variable_, indices_, v);
+}
+
 Tensor& Selection::operator+=(const Operand& v) && {
   return assign(add(Operand(*this, v.place), v));
 }
@@ -39,11 +54,14 @@ Tensor& Selection::operator/=(const Operand& v) && {
   return assign(divide(Operand(*this, v.place), v));
 }
 
+Selection Tensor::operator[](const Index& index) & { return {*this, {index}}; }
+Selection Tensor::operator[](std::initializer_list<Index> indices) & { return {*this, indices}; }
 Tensor Tensor::operator[](const Index& index) const& { return tn::index(*this, {index}); }
 Tensor Tensor::operator[](std::initializer_list<Index> indices) const& {
   return tn::index(*this, indices);
 }
 
+Tensor RowIterator::operator*() const { return index(x_, {at_}); }
 RowIterator Tensor::begin() const {
   if (rank() == 0) fail("iteration: a tensor without axes has no rows: {}", *type_of(*this));
   return {*this, 0};
@@ -74,7 +92,7 @@ bool is_mask(const Index& i) {
 
 /// The axes of x that an index uses up.
 int consumes(const Index& i) {
-  if (i.kind == Index::Kind::ellipsis || i.kind == Index::Kind::new_axis) return 0;
+  if (i.kind == Index::Kind::all_others || i.kind == Index::Kind::new_axis) return 0;
   return is_mask(i) ? i.tensor.rank() : 1;
 }
 
@@ -83,7 +101,7 @@ int consumes(const Index& i) {
 /// axis, as in NumPy.
 std::vector<Index> spell_out(const Type& x, const std::vector<Index>& given) {
   int used = 0, dots = 0;
-  for (const Index& i : given) used += consumes(i), dots += i.kind == Index::Kind::ellipsis;
+  for (const Index& i : given) used += consumes(i), dots += i.kind == Index::Kind::all_others;
   if (used > x.rank())
     fail(Fault::index, "index: too many indices: {} for a tensor of rank {} ({})", used, x.rank(),
          x);
@@ -94,7 +112,7 @@ std::vector<Index> spell_out(const Type& x, const std::vector<Index>& given) {
     for (int n = x.rank() - used; n > 0; --n, ++axis) out.push_back(Index::slice());
   };
   for (const Index& i : given) {
-    if (i.kind == Index::Kind::ellipsis) {
+    if (i.kind == Index::Kind::all_others) {
       out.push_back(i);
       fill();
     } else if (is_mask(i)) {
@@ -153,7 +171,7 @@ Indexing work_out(const Type& x, const std::vector<Index>& given) {
   int axis = 0, last = -1;
   for (size_t n = 0; n < list.size(); ++n) {
     const Index& i = list[n];
-    if (i.kind == Index::Kind::ellipsis) continue;
+    if (i.kind == Index::Kind::all_others) continue;
     if (i.kind == Index::Kind::new_axis) {
       out.kept.push_back(1);
       continue;

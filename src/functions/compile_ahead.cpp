@@ -108,7 +108,7 @@ std::string asked_by(const SizeGuard& guard, const Graph& graph) {
 }
 
 /// What to do where a guard does not hold on a whole range.
-std::string advice(const Signature& signature, const SizeGuard& guard) {
+Hint advice(const Signature& signature, const SizeGuard& guard) {
   auto is_size = [&](Dim d) {
     return std::ranges::find(signature.opt, d, &Binding::symbol) != signature.opt.end();
   };
@@ -116,9 +116,12 @@ std::string advice(const Signature& signature, const SizeGuard& guard) {
       guard.kind == SizeGuard::Kind::equal && guard.holds &&
       ((is_size(guard.a) && guard.b.is_const()) || (is_size(guard.b) && guard.a.is_const()));
   if (is_number)
-    return "use the size itself, x.shape[i], where it is a number, as after int, len and range; or "
-           "narrow the range";
-  return "narrow the range so that one answer serves it, or make an executable for each";
+    return {
+        "use the size itself, x.shape[i], where it is a number, as after int, len and range; or "
+        "narrow the range",
+        "use the size itself, x.shape()[i], where it is a number, as after dim(i); or narrow "
+        "the range"};
+  return {"narrow the range so that one answer serves it, or make an executable for each"};
 }
 
 /// Assumptions must hold at the ends of the ranges; in between calls are checked.
@@ -128,7 +131,7 @@ void add_demand(Signature& signature, const SizeGuard& guard, std::string place)
   for (auto [end, name] : kEnds) {
     std::vector<Binding> sizes = signature.at(end);
     if (holds(guard, sizes)) continue;
-    fail(Hint{advice(signature, guard)}, "{}(): {} holds at opt ({}) and not at {} ({}){}",
+    fail(advice(signature, guard), "{}(): {} holds at opt ({}) and not at {} ({}){}",
          signature.function, signature.text_of(guard), signature.values_text(guard, signature.opt),
          name, signature.values_text(guard, sizes),
          place.empty() ? "" : format(", required by {}", place));
@@ -141,7 +144,8 @@ void add_demand(Signature& signature, const SizeGuard& guard, std::string place)
 Graph anywhere(const std::string& function, const Graph& graph, Device here) {
   for (TypeRef type : graph.types)
     if (type->device != here && !(type->rank() == 0 && type->device.is_host()))
-      fail(Hint{"compile under `with tn.device(...)` of what it uses, or move that"},
+      fail(Hint{"compile under `with tn.device(...)` of what it uses, or move that",
+                "compile under a tn::DeviceScope of what it uses, or move that"},
            "{}(): an executable is for one device, and this uses {} and {}", function,
            to_text(here), *type);
   return without_devices(graph);

@@ -14,6 +14,8 @@
 
 namespace tn {
 
+flat::CompiledCall::~CompiledCall() = default;
+
 std::string flat::CompiledCall::name(size_t tensor) {
   tree::Finding finding(tensor);
   visit_arguments(finding);
@@ -145,6 +147,7 @@ static RunDemands demands_of(const CompileSettings& settings) {
           .tunes = settings.mode == kMaxAutotune};
 }
 
+flat::CompiledFunction::CompiledFunction() : CompiledFunction(CompileSettings()) {}
 flat::CompiledFunction::CompiledFunction(const CompileSettings& settings)
     : state_(new State{
           .options = options_of(settings.optimization_level, settings.plan),

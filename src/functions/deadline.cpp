@@ -75,7 +75,9 @@ Deadline::Found Deadline::plan(const std::shared_ptr<const CompiledGraph>& code,
   std::string_view stage = name_of(entry->stage);
   if (fails_)
     fail(Hint{"wait longer, lower optimization_level, or use the interpreter until then: "
-              "timeout=(seconds, \"interpret\")"},
+              "timeout=(seconds, \"interpret\")",
+              "wait longer, lower optimization_level, or use the interpreter until then: "
+              ".timeout_fails = false"},
          "compile: compilation timed out after {:g} s in {}; it continues in the background",
          seconds_, stage);
   std::call_once(entry->once, [&] {

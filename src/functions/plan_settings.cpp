@@ -46,7 +46,8 @@ CompileOptions options_of(int optimization_level, const PlanSettings& settings) 
 void check_runs_here(const PlanSettings& settings) {
   std::vector<Target> targets = targets_named(settings.targets, "target_hardware");
   if (targets.empty() || runs_here(targets.front())) return;
-  fail(Hint{"compile it ahead, with args=[...], and save it: files hold code for any machine"},
+  fail(Hint{"compile it ahead, with args=[...], and save it: files hold code for any machine",
+            "use tn::compile_ahead, and save the result: files hold code for any machine"},
        "target_hardware: code for {} does not run here: this machine has {}",
        name_of(targets.front()), name_of(host_target()));
 }

@@ -81,7 +81,7 @@ void RetraceLog::count(CallStats& stats) const {
   }
 }
 
-void add_symbols(const Pattern& pattern, const std::function<std::string(size_t)>& name,
+void add_symbols(const Pattern& pattern, const Callback<std::string(size_t)>& name,
                  std::vector<SymbolPlace>& out) {
   for (size_t i = 0; i < pattern.types.size(); ++i) {
     for (int k = 0; k < pattern.types[i]->rank(); ++k) {

@@ -1,13 +1,13 @@
 #pragma once
 // Why a compiled function was traced, and counters of its calls.
 #include <array>
-#include <functional>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "functions/pattern.h"
+#include "tenon/callback.h"
 #include "tenon/compile.h"
 
 namespace tn {
@@ -80,7 +80,7 @@ class RetraceLog {
 };
 
 /// Where the symbols of a pattern are sizes first; `name(i)` is what argument i is called.
-void add_symbols(const Pattern& pattern, const std::function<std::string(size_t)>& name,
+void add_symbols(const Pattern& pattern, const Callback<std::string(size_t)>& name,
                  std::vector<SymbolPlace>& out);
 /// How tensors of two types differ: "x.shape[0]" where `path` is "x".
 void add_differences(const std::string& path, TypeRef from, TypeRef to,

@@ -5,9 +5,8 @@ namespace tn {
 constinit thread_local int traces_under_way = 0;
 
 Retrace reason_beside(const Compiled& nearest, std::vector<Difference> differences,
-                      std::span<const TypeRef> types,
-                      const std::function<std::string(size_t)>& name,
-                      const std::function<std::optional<Difference>()>& other) {
+                      std::span<const TypeRef> types, const Callback<std::string(size_t)>& name,
+                      const Callback<std::optional<Difference>()>& other) {
   Retrace why{.differences = std::move(differences), .call = current_loc};
   std::vector<Difference>& found = why.differences;
   std::vector<Binding> sizes;

@@ -16,9 +16,8 @@ extern constinit thread_local int traces_under_way;
 /// Why a call is traced although there is `nearest`: `differences` from it, or else what nearest
 /// assumes of sizes, or what `other` finds. `name(i)` is what tensor i of nearest is called.
 Retrace reason_beside(const Compiled& nearest, std::vector<Difference> differences,
-                      std::span<const TypeRef> types,
-                      const std::function<std::string(size_t)>& name,
-                      const std::function<std::optional<Difference>()>& other);
+                      std::span<const TypeRef> types, const Callback<std::string(size_t)>& name,
+                      const Callback<std::optional<Difference>()>& other);
 
 /// The mutex of a table that the lock of a host language guards.
 struct GuardedByHost {

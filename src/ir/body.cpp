@@ -124,7 +124,7 @@ Tensors Derived::on(Tensors in) const {
 
 Mask mask_of(const Tensors& list) {
   Mask mask;
-  for (const Tensor& t : list) mask.push_back(static_cast<bool>(t));
+  for (const Tensor& t : list) mask.push_back(t.defined());
   return mask;
 }
 

@@ -1,6 +1,7 @@
 #include "ir/element.h"
 
 #include <cmath>
+#include <complex>
 #include <cstring>
 
 #include "base/half.h"

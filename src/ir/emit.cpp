@@ -24,7 +24,8 @@ extern const OpDef astype, reshape;
 /// Errors ask for the user's place through base/, which cannot see this layer. Here, because every
 /// call of an op comes through this file, so that a linker which takes only what is used takes this
 /// too.
-[[maybe_unused]] static const bool kPlacesInstalled = (user_place = place_of_current_call, true);
+[[maybe_unused]] static const bool kPlacesInstalled =
+    (user_place = place_of_current_call, user_writes_cpp = is_current_call_cpp, true);
 
 void check_kind(std::string_view op, KindSet accepted, DType type) {
   if (accepts(accepted, type)) return;
@@ -43,7 +44,7 @@ DType promote_all(Tensors& in, std::string_view op, KindSet accepted, bool to_in
   DType type = DType::b1;
   Kind widest = Kind::boolean;
   for (const Tensor& t : in) {
-    if (!t) continue;
+    if (!t.defined()) continue;
     if (is_number(t)) {
       widest = std::max(widest, kind_of_number(t));
     } else {
@@ -55,7 +56,7 @@ DType promote_all(Tensors& in, std::string_view op, KindSet accepted, bool to_in
   if (to_inexact_type) type = to_inexact(type);
   check_kind(op, accepted, type);
   for (Tensor& t : in) {
-    if (!t || (t.dtype() == type && !is_number(t))) continue;
+    if (!t.defined() || (t.dtype() == type && !is_number(t))) continue;
     if (is_number(t)) check_fits(op, t, type);
     t = is_number(t) ? number_as(t, type) : cast_to(t, type);
   }
@@ -89,7 +90,7 @@ static void convert_operands(const OpDef& op, Tensors& in) {
 
 Device device_of(std::span<const Tensor> in) {
   for (const Tensor& t : in)
-    if (t && (t.rank() > 0 || !t.device().is_host())) return t.device();
+    if (t.defined() && (t.rank() > 0 || !t.device().is_host())) return t.device();
   return current_device();
 }
 
@@ -117,7 +118,7 @@ Tensors emit_all(const OpDef& op, std::span<const Tensor> in, const void* attrs)
   size_t n = 0;
   bool is_made = true;  // from nothing but numbers
   for (const Tensor& t : in) {
-    invariant(bool(t), "{}: operand {} is missing", op.name, n);
+    invariant(t.defined(), "{}: operand {} is missing", op.name, n);
     is_made = is_made && is_scalar(*t.node());
     edges[n] = {t.node(), t.index()};
     types[n++] = type_of(t);
@@ -154,20 +155,20 @@ Tensor with_unit_axes(const Tensor& x, const Shape& to) {
 
 /// Where broadcasting depends on size hints, makes that explicit in the operands.
 static void settle_unit_axes(const OpDef& op, Tensors& in) {
-  auto is_open = [](const Tensor& t) { return t && type_of(t)->elements < 0; };
+  auto is_open = [](const Tensor& t) { return t.defined() && type_of(t)->elements < 0; };
   if (in.size() < 2 || std::ranges::none_of(in, is_open)) return;
   Shape all = in[0].shape();
   for (const Tensor& t : in)
-    if (t && can_broadcast(all, t.shape())) all = broadcast(all, t.shape(), op.name);
+    if (t.defined() && can_broadcast(all, t.shape())) all = broadcast(all, t.shape(), op.name);
   for (Tensor& t : in)
-    if (t && can_broadcast(all, t.shape())) t = with_unit_axes(t, all);
+    if (t.defined() && can_broadcast(all, t.shape())) t = with_unit_axes(t, all);
 }
 
 /// Numbers are drawn where the other operands are: a key goes there.
 static void move_key(const OpDef& op, Tensors& in) {
-  if (in.size() < 2 || op.args[0].name != "key" || !in[0]) return;
+  if (in.size() < 2 || op.args[0].name != "key" || !in[0].defined()) return;
   for (size_t i = 1; i < in.size(); ++i)
-    if (in[i] && (in[i].rank() > 0 || !in[i].device().is_host())) {
+    if (in[i].defined() && (in[i].rank() > 0 || !in[i].device().is_host())) {
       in[0] = in[0].to(in[i].device());
       return;
     }
@@ -191,7 +192,8 @@ static Tensors call_prepared(const OpDef& op, Tensors& in, void* attrs) {
     settle_unit_axes(op, in);
   }
   settle_numbers(in);
-  while (!in.empty() && !in.back()) in.pop_back();  // absent optional operands stand at the end
+  while (!in.empty() && !in.back().defined())
+    in.pop_back();  // absent optional operands stand at the end
   return emit_all(op, in, attrs);
 }
 
@@ -210,7 +212,7 @@ static Tensors call_prepared(const OpDef& op, Tensors& in, void* attrs) {
   }
   std::vector<std::string> types;
   for (const Tensor& t : in) {
-    if (!t) continue;
+    if (!t.defined()) continue;
     types.push_back(to_text(*type_of(t)));
     if (text.find(types.back()) != text.npos) throw;
   }
@@ -222,7 +224,7 @@ static Tensors call_prepared(const OpDef& op, Tensors& in, void* attrs) {
 Tensors call_with(const OpDef& op, Tensors in, void* attrs) {
   RecordScope scope;
   for (const Tensor& t : in)
-    if (t) hand_out(type_of(t));  // rules refer to shapes of operands that they replace
+    if (t.defined()) hand_out(type_of(t));  // rules refer to shapes of operands that they replace
   try {
     return call_prepared(op, in, attrs);
   } catch (const RecordedError&) {
@@ -248,7 +250,7 @@ Tensors call(const OpDef& op, std::span<const Operand* const> in, const void* co
     tensors.push_back(to_tensor(*in[i]));
     int last = op.args.size() - 1, place = std::min(static_cast<int>(i), last);
     const auto& arg = op.args[place];
-    if (!tensors.back() && (arg.list || !arg.optional))
+    if (!tensors.back().defined() && (arg.list || !arg.optional))
       fail(Fault::type, "{}: operand {} is missing", op.name,
            arg.list ? format("{}[{}]", arg.name, static_cast<int>(i) - last) : arg.name);
   }

@@ -117,7 +117,7 @@ Tensors replay(const Graph& graph, std::span<const Tensor> args) {
             "replay of {}: {} inputs given, {} wanted", graph.name, args.size(), graph.inputs());
   Tensors values(args.begin(), args.end());
   for (size_t i = 0; i < values.size(); ++i)  // single values of the host travel
-    if (values[i]) values[i] = values[i].to(graph.types[i]->device);
+    if (values[i].defined()) values[i] = values[i].to(graph.types[i]->device);
   for (const GraphOp& op : graph.ops) {
     if (op.op == &scalar_leaf) {
       values.push_back(

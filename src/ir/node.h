@@ -72,7 +72,7 @@ inline bool is_scalar(const Node& node) { return node.op == &scalar_leaf; }
 /// Fails: a null tensor has no type and no value.
 [[noreturn]] void fail_null_tensor();
 inline const Slot& slot_of(const Tensor& t) {
-  if (!t) [[unlikely]]
+  if (!t.defined()) [[unlikely]]
     fail_null_tensor();
   return t.node()->slots()[t.index()];
 }

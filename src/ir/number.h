@@ -17,7 +17,7 @@ inline uint64_t number_class(double v) {
 /// A known one is a scalar leaf. One that is given when a traced function runs is an i64 or f64,
 /// and what Python's operators make of it is again a number: their arithmetic. Of comparisons it is
 /// a b1.
-inline bool is_number(const Tensor& t) { return t && t.node()->weak; }
+inline bool is_number(const Tensor& t) { return t.defined() && t.node()->weak; }
 /// Whether it is given at run time.
 inline bool is_given_number(const Tensor& t) { return is_number(t) && !is_scalar(*t.node()); }
 Kind kind_of_number(const Tensor& number);

@@ -31,6 +31,8 @@ Place resolve(Loc loc);
 std::string to_text(Loc loc);
 
 std::string place_of_current_call();
+/// Whether the call being served was made in C++. A process without a host language has no others.
+bool is_current_call_cpp();
 
 /// The place of the call being served on this thread: the outermost one, so that what an op does
 /// inside is the user's.

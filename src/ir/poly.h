@@ -4,7 +4,6 @@
 // A Poly is sum(coef * monomial) + c0, a monomial a sorted multiset of atoms. Equal polynomials
 // have equal ids within one table; ids die with the table. A table is not thread-safe.
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,6 +14,7 @@
 
 #include "base/stable_list.h"
 #include "ir/dim.h"
+#include "tenon/callback.h"
 
 namespace tn {
 using PolyId = uint32_t;
@@ -141,7 +141,7 @@ class PolyTable {
   };
   std::string text(PolyId p, const TextStyle& style) const;
   /// The inverse of `text`; `name` says what an identifier means.
-  PolyId parse(std::string_view text, const std::function<PolyId(std::string_view)>& name);
+  PolyId parse(std::string_view text, const Callback<PolyId(std::string_view)>& name);
 
   bool has_only_symbols(PolyId p) const;
   bool has_values(PolyId p) const;

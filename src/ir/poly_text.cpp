@@ -10,8 +10,7 @@ namespace {
 /// Recursive descent over + - * // % ( ) min max and names.
 class Parser {
  public:
-  Parser(PolyTable& table, std::string_view text,
-         const std::function<PolyId(std::string_view)>& name)
+  Parser(PolyTable& table, std::string_view text, const Callback<PolyId(std::string_view)>& name)
       : table_(table), text_(text), name_(name) {}
 
   PolyId all() {
@@ -123,7 +122,7 @@ class Parser {
 
   PolyTable& table_;
   std::string_view text_;
-  const std::function<PolyId(std::string_view)>& name_;
+  const Callback<PolyId(std::string_view)>& name_;
   size_t at_ = 0;
   int nesting_ = 0, factors_ = 0;
 };
@@ -214,8 +213,7 @@ std::string PolyTable::text(PolyId p, const TextStyle& style) const {
   return Printer(*this, style).sum(p);
 }
 
-PolyId PolyTable::parse(std::string_view text,
-                        const std::function<PolyId(std::string_view)>& name) {
+PolyId PolyTable::parse(std::string_view text, const Callback<PolyId(std::string_view)>& name) {
   return Parser(*this, text, name).all();
 }
 

@@ -10,7 +10,7 @@ namespace tn {
 void apply_policy(Precision precision, Tensors& in) {
   DType to = precision == Precision::low ? narrow_type : DType::f32;
   for (Tensor& t : in) {
-    if (!t || is_number(t)) continue;
+    if (!t.defined() || is_number(t)) continue;
     DType type = t.dtype();
     bool covered = type == DType::f32 || type == DType::bf16 || type == DType::f16;
     if (covered && type != to) t = cast_to(t, to);

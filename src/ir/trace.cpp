@@ -45,7 +45,9 @@ uint32_t Trace::tape_of_argument(uint32_t operand) {
   return trace->tape_;
 }
 
-void Trace::hold_by(const Tensor& param) { anchor = anchor ? tied({param}, {anchor})[0] : param; }
+void Trace::hold_by(const Tensor& param) {
+  anchor = anchor.defined() ? tied({param}, {anchor})[0] : param;
+}
 
 Trace* Trace::tracing() {
   Trace* trace = innermost;
@@ -99,12 +101,17 @@ void fail_unknown_value(Loc made) {
   const Trace* trace = Trace::tracing();
   std::string where = to_text(made);
   if (!trace)
-    fail(Hint{"return it as a result, or name its container: compile(f, outputs=state)"},
+    fail(Hint{"return it as a result, or name its container: compile(f, outputs=state)",
+              "return it as a result, or name its container: tn::compile(f, std::tie(state))"},
          "a tensor of a traced function was used after the trace ended{}{}: it has no value",
          where.empty() ? "" : ", at ", where);
+  if (!place_of_current_call().empty()) where.clear();  // it says more
   fail(Hint{"use where, cond or while_loop for decisions, tn.print to print values, or return the "
+            "tensor and read it outside",
+            "use where, cond or while_loop for decisions, tn::print to print values, or return the "
             "tensor and read it outside"},
-       "{}: cannot evaluate a tensor while tracing", trace->by);
+       "{}: cannot evaluate a tensor while tracing{}{}", trace->by,
+       where.empty() ? "" : ": it was made at ", where);
 }
 
 }  // namespace tn

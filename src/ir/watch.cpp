@@ -42,7 +42,7 @@ bool lead_to_leaves(std::span<const Tensor> operands) {
 
 void mark_blocked(std::span<const Tensor> results) {
   for (const Tensor& t : results)
-    if (t && !t.node()->op && is_inexact(t.dtype())) set_watch_bits(*t.node(), kOnPath);
+    if (t.defined() && !t.node()->op && is_inexact(t.dtype())) set_watch_bits(*t.node(), kOnPath);
 }
 
 void mark_replaced(Node& leaf) {
@@ -61,10 +61,10 @@ Tensor gradient_at(const Node& node) {
 }
 
 Tensor exchange_gradient(Node& node, Tensor gradient) {
-  if (!gradient && !(watch_bits(node) & kHasGrad)) return {};
+  if (!gradient.defined() && !(watch_bits(node) & kHasGrad)) return {};
   std::lock_guard lock(gradients().mutex);
   auto& at = gradients().at;
-  if (gradient) {
+  if (gradient.defined()) {
     set_watch_bits(node, kHasGrad);
     std::swap(at[&node], gradient);
   } else if (auto found = at.extract(&node)) {

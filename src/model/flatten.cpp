@@ -30,7 +30,7 @@ class Flattening {
       FlatWire& made = out_.wires[at];
       made.shapes.insert(made.shapes.end(), wire.shapes.begin(), wire.shapes.end());
       made.types.insert(made.types.end(), wire.types.begin(), wire.types.end());
-      if (wire.value) made.value = wire.value;
+      if (wire.value.defined()) made.value = wire.value;
     }
     for (const Part& part : model.parts) {
       std::vector<int> wires;
@@ -208,9 +208,9 @@ std::string blocks_text(const FlatModel& model) {
 std::string terminals_text(const FlatModel& model) {
   std::string text;
   for (const FlatWire& wire : model.wires) {
-    std::string source = wire.writer >= 0 ? format("by {}", model.blocks[wire.writer].path)
-                         : wire.value     ? "constant"
-                                          : std::string(to_text(wire.role));
+    std::string source = wire.writer >= 0       ? format("by {}", model.blocks[wire.writer].path)
+                         : wire.value.defined() ? "constant"
+                                                : std::string(to_text(wire.role));
     text += format("{}: {}, read by {}\n", wire.name, source, wire.readers.size());
   }
   return text;

@@ -45,7 +45,7 @@ void add(const Functions& functions, Role role, const Values& values, const Valu
   }
   for (std::string_view name : known) {
     auto found = all.find(std::string(name));
-    if (found == all.end() || !found->second)
+    if (found == all.end() || !found->second.defined())
       fail(Hint{format("it has {}", listed(there))}, "evaluate: {} has no '{}'", argument_of(role),
            name);
   }
@@ -72,7 +72,8 @@ void check_open(const Given& given, Dim wanted, Dim size, const GivenValues& val
 void check(const Given& given, const Tensor& value, const GivenValues& values, SeenSizes& seen) {
   if (value.dtype() != given.type->dtype) {
     std::string_view type = name_of(given.type->dtype);
-    fail(Fault::type, Hint{format("convert it: astype(tn.{}), or give types when compiling", type)},
+    fail(Fault::type,
+         Hint{format("convert it with astype to {}, or give types when compiling", type)},
          "evaluate: type mismatch: '{}' is {}, not {}", given.name, name_of(value.dtype()), type);
   }
   const Shape &wanted = given.type->shape, shape = value.shape();
@@ -109,7 +110,7 @@ Tensors gather(const Functions& functions, const GivenValues& given) {
 
 Tensors output_cotangents(const Functions& functions, const Values& given) {
   if (!functions.model().training)
-    fail(Hint{"leave out inference=True"},
+    fail(Hint{"leave out inference=True", "leave out .inference = true"},
          "evaluate: {} was compiled for inference and has no gradients",
          functions.model().flat.name);
   std::vector<std::string_view> names(functions.outputs().begin(), functions.outputs().end());

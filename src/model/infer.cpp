@@ -61,7 +61,7 @@ class Inference {
       const FlatWire& wire = flat_.wires[w];
       for (const auto& [text, by] : wire.shapes) say(w, read(text, model_scope_, by), by);
       for (const auto& [type, by] : wire.types) say(w, type, by);
-      if (!wire.value) continue;
+      if (!wire.value.defined()) continue;
       say(w, sizes_.of(wire.value.shape()), "its value");
       say(w, wire.value.dtype(), "its value");
     }
@@ -299,7 +299,8 @@ class Inference {
         sizes.rest < 0 &&
         std::ranges::all_of(sizes.front, [&](SizeId id) { return sizes_.value(id).has_value(); });
     if (known) return;
-    fail(Hint{format("give all its sizes: shapes={{\"{}\": [...]}}", flat_.wires[w].name)},
+    fail(Hint{format("give all its sizes: shapes={{\"{}\": [...]}}", flat_.wires[w].name),
+              format("give all its sizes: .shapes = {{{{\"{}\", {{...}}}}}}", flat_.wires[w].name)},
          "{}: static_shapes is set, but the shape of '{}' is not fully known: {}", flat_.name,
          flat_.wires[w].name, sizes_.text(sizes));
   }

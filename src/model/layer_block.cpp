@@ -191,7 +191,7 @@ Tensors LayerOf::compute(const BlockCall& call, const std::vector<LayerOf>& chil
                                     .options = options.data,
                                     .call_child = call_child});
   for (int i = 0; i < def.tensors.size(); ++i)
-    if (const Tensor& now = held[static_cast<size_t>(i)]; now && def.tensors[i].is_state)
+    if (const Tensor& now = held[static_cast<size_t>(i)]; now.defined() && def.tensors[i].is_state)
       results.push_back(now);
   return results;
 }

@@ -93,11 +93,12 @@ class Addition {
   }
 
   void check_writable(const IOKey& key, std::string_view terminal) const {
-    if (key.value) fail("{}: output '{}' cannot be given a value", part_.block.kind(), terminal);
+    if (key.value.defined())
+      fail("{}: output '{}' cannot be given a value", part_.block.kind(), terminal);
     auto found = model_.by_name.find(key.name);
     if (key.name.empty() || found == model_.by_name.end()) return;
     const Wire& wire = model_.wire(found->second);
-    if (wire.value)
+    if (wire.value.defined())
       fail("{}: '{}' is a constant and cannot be written", part_.block.kind(), key.name);
     if (wire.writer >= 0)
       fail(Hint{"give the output another name"}, "{}: '{}' is already written by {}",
@@ -186,7 +187,7 @@ class Addition {
     std::string by = format("IOKey '{}'", wire.name);
     if (key.shape) wire.shapes.push_back({*key.shape, by});
     if (key.type) wire.types.push_back({*key.type, by});
-    if (key.value) wire.value = key.value;
+    if (key.value.defined()) wire.value = key.value;
     if (key.expose) wire.expose = key.expose;
   }
 
@@ -227,7 +228,8 @@ std::vector<ModelDef::End> ModelDef::ends() const {
       int w = root(part.wires[t]);
       const Wire& wire = wires[w];
       bool output = is_output(terminal);
-      if (output ? !wire.expose.value_or(wire.readers == 0) : wire.writer >= 0 || wire.value)
+      if (output ? !wire.expose.value_or(wire.readers == 0)
+                 : wire.writer >= 0 || wire.value.defined())
         continue;
       if (auto found = at.find(w); found != at.end()) {
         Terminal& known = ends[found->second].terminal;
@@ -345,7 +347,7 @@ Model& Model::merge(const std::vector<std::string>& names) {
     if (std::ranges::count(roots, w)) continue;
     roots.push_back(w);
     const Wire& wire = def_->wire(w);
-    if (wire.writer >= 0 || wire.value) written.push_back(name);
+    if (wire.writer >= 0 || wire.value.defined()) written.push_back(name);
   }
   if (written.size() > 1)
     fail("Model: '{}' and '{}' both have values and cannot be merged", written[0], written[1]);
@@ -355,7 +357,7 @@ Model& Model::merge(const std::vector<std::string>& names) {
     Wire& other = model.wire(roots[i]);
     first.shapes.insert(first.shapes.end(), other.shapes.begin(), other.shapes.end());
     first.types.insert(first.types.end(), other.types.begin(), other.types.end());
-    if (other.value) first.value = other.value;
+    if (other.value.defined()) first.value = other.value;
     if (other.expose && !first.expose) first.expose = other.expose;
     if (other.writer >= 0) first.writer = other.writer;
     first.readers += other.readers;
@@ -379,7 +381,7 @@ Model& Model::keep_ends() {
 
 Model& Model::describe(const IOKey& key) {
   int w = wire_named(*def_, key.name);
-  if (key.value && def_->wire(w).writer >= 0)
+  if (key.value.defined() && def_->wire(w).writer >= 0)
     fail("Model: '{}' is written by a block and cannot be given a value", key.name);
   Addition::say(own().wire(w), key);
   return *this;

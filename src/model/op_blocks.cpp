@@ -75,8 +75,8 @@ Patterns patterns_of(const OpDef& op, OpSettings& settings) {
   // One operand, beside numbers: what is known of either side is known of the other.
   int open = 0;
   for (const Tensor& fixed : settings.fixed) {
-    open += !fixed;
-    if (fixed && fixed.rank() > 0) return {};
+    open += !fixed.defined();
+    if (fixed.defined() && fixed.rank() > 0) return {};
   }
   return open == 1 ? Patterns{"...", "..."} : Patterns();
 }
@@ -85,7 +85,7 @@ void add_operands(const OpDef& op, const OpSettings& settings, const std::string
                   std::vector<Terminal>& terminals) {
   for (int i = 0; i < op.args.size(); ++i) {
     const ArgDef& arg = op.args[i];
-    if (settings.fixed[static_cast<size_t>(i)]) continue;
+    if (settings.fixed[static_cast<size_t>(i)].defined()) continue;
     bool is_key = arg.name == "key";  // drawn from where nothing is connected
     bool first = arg.name == "x" || op.args.size() == 1;
     std::string name = first && !is_key ? "input" : std::string(arg.name);
@@ -121,8 +121,8 @@ Tensors operands(const OpDef& op, const OpSettings& settings, const BlockCall& c
     const Tensor& fixed = settings.fixed[static_cast<size_t>(i)];
     int count = op.args[i].list ? settings.count : 1;
     for (int k = 0; k < count; ++k) {
-      Tensor given = fixed ? fixed : call.in[next++];
-      in.push_back(!given && op.args[i].name == "key" ? call.key : given);
+      Tensor given = fixed.defined() ? fixed : call.in[next++];
+      in.push_back(!given.defined() && op.args[i].name == "key" ? call.key : given);
     }
   }
   return in;
@@ -154,8 +154,8 @@ Block op_block(const OpDef& op, OpSettings settings) {
   settings.fixed.resize(static_cast<size_t>(op.args.size()));
   bool is_list = op.results.size() > 0 && op.results[0] == "*";
   if ((op.has_list() || is_list) && settings.count < 1)
-    fail(Hint{format("{}(count=2)", def.kind)}, "{}: say how many tensors it {}", def.kind,
-         op.has_list() ? "takes" : "gives");
+    fail(Hint{format("{}(count=2)", def.kind), "give the setting count"},
+         "{}: say how many tensors it {}", def.kind, op.has_list() ? "takes" : "gives");
   Patterns patterns = patterns_of(op, settings);
   add_operands(op, settings, patterns.in, def.terminals);
   bool draws = std::ranges::any_of(def.terminals, [](auto& t) { return t.name == "key"; });

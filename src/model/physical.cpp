@@ -105,8 +105,8 @@ Evaluated PhysicalModel::evaluate_gradients(const Values& params, const Values& 
   Tensors args = state_->gather(params, data, state);
   std::vector<bool> has;
   for (Tensor& cotangent : output_cotangents(functions, output_gradients)) {
-    has.push_back(bool(cotangent));
-    if (cotangent) args.push_back(std::move(cotangent));
+    has.push_back(cotangent.defined());
+    if (cotangent.defined()) args.push_back(std::move(cotangent));
   }
   Tensors made = state_->gradients(has)(args);
   auto states = made.begin() + std::ssize(functions.outputs());

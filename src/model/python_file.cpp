@@ -120,7 +120,7 @@ class Recorder {
 
   std::string name_of_constant(const Tensor& leaf) const {
     auto is_it = [&](const Tensor& value) {
-      return value && slot_of(value).data == slot_of(leaf).data &&
+      return value.defined() && slot_of(value).data == slot_of(leaf).data &&
              slot_of(value).offset == slot_of(leaf).offset;
     };
     for (const auto& [name, value] : fixed_)

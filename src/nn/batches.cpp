@@ -21,14 +21,15 @@ AnyBatches::AnyBatches(Tensors columns, int64_t size, BatchSettings settings)
 Tensors AnyBatches::at(int64_t number) const {
   int64_t epoch = number / per_epoch_, start = number % per_epoch_ * size_;
   Index part = Index::slice(start, std::min(start + size_, examples_));
-  if (settings_.key && epoch_ != epoch) {
+  if (settings_.key.defined() && epoch_ != epoch) {
     Tensor key = random::fold_in(settings_.key, epoch);
     order_ = random::permutation(examples_, 0, false, key).eval();
     epoch_ = epoch;
   }
   Tensors batch;
   for (const Tensor& column : columns_)
-    batch.push_back(order_ ? take(column, index(order_, {part}), Axis(0)) : index(column, {part}));
+    batch.push_back(order_.defined() ? take(column, index(order_, {part}), Axis(0))
+                                     : index(column, {part}));
   return batch;
 }
 

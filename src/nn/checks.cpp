@@ -8,7 +8,8 @@
 namespace tn::nn {
 
 Tensor taken(const Operand& x) {
-  if (x.absent || (x.tensor && !*x.tensor)) fail(Fault::type, "expected a tensor, given none");
+  if (x.absent || (x.tensor && !x.tensor->defined()))
+    fail(Fault::type, "expected a tensor, given none");
   if (x.temporary) return std::move(*const_cast<Tensor*>(x.tensor));
   return x.tensor ? *x.tensor : Tensor::from_scalar(x.scalar);
 }
@@ -42,7 +43,7 @@ bool fits(const Shape& shape, Pattern pattern) {
 }
 
 void check_shape(std::string_view layer, const Operand& x, const Pattern& pattern) {
-  if (!x.tensor || !*x.tensor) fail(Fault::type, "{}: expected a tensor", layer);
+  if (!x.tensor || !x.tensor->defined()) fail(Fault::type, "{}: expected a tensor", layer);
   if (!fits(x.tensor->shape(), pattern))
     fail("{}: expected {}, given {}", layer, to_text(pattern), *type_of(*x.tensor));
 }

@@ -33,7 +33,8 @@ Clipped clipped(std::string_view by, const TensorMap& gradients, double max_norm
 TensorMap gradients_in(const nn::Parameters& parameters) {
   TensorMap all;
   for (const auto& [name, parameter] : parameters)
-    if (Tensor gradient = grad(parameter)) all.emplace(name, std::move(gradient));
+    if (Tensor gradient = grad(parameter); gradient.defined())
+      all.emplace(name, std::move(gradient));
   return all;
 }
 

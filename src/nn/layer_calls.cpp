@@ -43,7 +43,7 @@ void find_sizes(const LayerDef& def, void* attrs, const Tensors& held) {
   FieldList fields = fields_of(def, attrs);
   for (int i = 0; i < def.tensors.size(); ++i) {
     const Tensor& tensor = held[static_cast<size_t>(i)];
-    if (!tensor) continue;
+    if (!tensor.defined()) continue;
     std::vector<std::string_view> words = words_of(def.tensors[i].shape);
     if (std::ssize(words) != tensor.rank()) continue;
     for (int axis = 0; axis < tensor.rank(); ++axis) {
@@ -71,8 +71,8 @@ Hint hint_for_layout(const LayerDef& def, const void* attrs, const InputDef& in,
 
 void check_input(const LayerDef& def, const void* attrs, const InputDef& in, const Tensor& x,
                  std::string_view layer) {
-  if (!x && in.optional) return;
-  if (!x) fail(Fault::type, "{}: expected a tensor", layer);
+  if (!x.defined() && in.optional) return;
+  if (!x.defined()) fail(Fault::type, "{}: expected a tensor", layer);
   std::string_view shape = in.shape_for(attrs);
   if (shape == "*") return;
   std::vector<Pattern> patterns = patterns_of(def, attrs, shape);
@@ -296,11 +296,11 @@ void make_layer(const LayerDef& def, void* const* fields, std::span<Tensor* cons
   unpack(*def.attrs, attrs.data, fields);
   Tensors made = draw_tensors(def, attrs.data);
   for (size_t i = 0; i < tensors.size(); ++i)
-    if (made[i]) *tensors[i] = std::move(made[i]);
+    if (made[i].defined()) *tensors[i] = std::move(made[i]);
 }
 
 Tensor given(const Operand& x) {
-  bool absent = x.absent || (x.tensor && !*x.tensor);
+  bool absent = x.absent || (x.tensor && !x.tensor->defined());
   return absent ? Tensor() : taken(x);
 }
 
@@ -324,7 +324,7 @@ Tensors run_layer(const LayerDef& def, const ObjectCall& call) {
   bool moves = false;
   for (size_t i = 0; i < call.tensors.size(); ++i) {
     held.push_back(*call.tensors[i]);
-    moves |= call.training && held[i] && def.tensors[static_cast<int>(i)].is_state;
+    moves |= call.training && held[i].defined() && def.tensors[static_cast<int>(i)].is_state;
   }
   if (moves && call.is_constant)
     fail(Hint{"call it in what is no constant (declare forward without const), or call eval()"},

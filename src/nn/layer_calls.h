@@ -56,7 +56,7 @@ struct ObjectCall {
   Tensors in;
   bool training = false, is_constant = false;
   const void* const* options = nullptr;
-  std::function<Tensor(int child, const Tensor& x)> call_child = {};
+  Callback<Tensor(int child, const Tensor& x)> call_child = {};
 };
 Tensors run_layer(const LayerDef& def, const ObjectCall& call);
 /// An argument: its tensor, or a null one if it is left out.

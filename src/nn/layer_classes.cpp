@@ -1573,7 +1573,7 @@ MultiHeadAttention::MultiHeadAttention(int64_t dims, int64_t num_heads, const Mu
   make_layer(layers::MultiHeadAttention, fields, tensors);
   return Linear(dims, dims, settings.bias);
 }()) {
-  if (out_proj.bias) out_proj.bias = zeros(out_proj.bias.shape());
+  if (out_proj.bias.defined()) out_proj.bias = zeros(out_proj.bias.shape());
 }
 
 Tensor MultiHeadAttention::operator()(const Operand& queries, const MultiHeadAttentionCall& call) const {

@@ -4,12 +4,12 @@
 //
 //     constinit const LayerDef Linear = Layer<LinearAttrs>{.name = "Linear", …};
 #include <algorithm>
-#include <functional>
 #include <optional>
 #include <span>
 
 #include "ir/opdef.h"
 #include "nn/checks.h"
+#include "tenon/callback.h"
 
 namespace tn::nn {
 
@@ -63,7 +63,7 @@ struct LayerCall {
   bool training = false;
   Tensor key = {};  // of draws; null: from the random state of the thread
   const void* options = nullptr;
-  std::function<Tensor(int child, const Tensor& x)> call_child = {};
+  Callback<Tensor(int child, const Tensor& x)> call_child = {};
 
   template <class O>
   const O& options_as() const {

@@ -78,7 +78,7 @@ void LossScaler::update_in(optim::Optimizer& optimizer, const nn::Visit& model,
 void LossScaler::unscale_(optim::Optimizer& optimizer) {
   NoGrad plain;
   for (const auto& [name, parameter] : optimizer.parameters())
-    if (Tensor gradient = grad(parameter))
+    if (Tensor gradient = grad(parameter); gradient.defined())
       set_grad(parameter, astype(unscale(gradient), parameter.dtype()));
   unscaled_.insert(&optimizer);
 }
@@ -91,7 +91,7 @@ void LossScaler::step(optim::Optimizer& optimizer) {
   std::vector<nn::Parameter> parameters = optimizer.parameters();
   for (const auto& [name, parameter] : parameters) {
     before.emplace(name, parameter);
-    if (Tensor gradient = grad(parameter)) gradients.emplace(name, gradient);
+    if (Tensor gradient = grad(parameter); gradient.defined()) gradients.emplace(name, gradient);
   }
   optimizer.step();
   Tensor finite = adjusted(gradients);

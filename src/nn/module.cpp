@@ -61,7 +61,7 @@ class ModuleError : public UserError {
 TensorMap tensors_in(const Visit& model) {
   TensorMap all;
   each_tensor(model, [&](const Slot& slot) {
-    if (slot.tensor) add(all, slot);
+    if (slot.tensor.defined()) add(all, slot);
   });
   return all;
 }
@@ -89,10 +89,11 @@ void put_with(const Visit& model, const TensorMap& tensors, F put) {
 }
 
 void renew(Tensor& variable, const Tensor& value) {
-  bool required = variable && is_variable(*variable.node());
-  if (required && value && type_of(variable) == type_of(value)) return rebind(variable, value);
+  bool required = variable.defined() && is_variable(*variable.node());
+  if (required && value.defined() && type_of(variable) == type_of(value))
+    return rebind(variable, value);
   variable = value;
-  if (required && value) require_grad(variable);
+  if (required && value.defined()) require_grad(variable);
 }
 
 }  // namespace
@@ -107,7 +108,8 @@ void update(const Visit& model, const TensorMap& tensors) { put_with(model, tens
 
 Parameters::Parameters(Visit model) : visit_(std::move(model)) {
   each_tensor(visit_, [&](const Slot& slot) {
-    if (slot.tensor && !slot.is_buffer) list_.push_back({slot.path.dotted(), slot.tensor});
+    if (slot.tensor.defined() && !slot.is_buffer)
+      list_.push_back({slot.path.dotted(), slot.tensor});
   });
 }
 
@@ -120,7 +122,7 @@ Parameters::operator TensorMap() const {
 std::vector<Parameter> trained_in(const Visit& model) {
   std::vector<Parameter> all;
   each_tensor(model, [&](const Slot& slot) {
-    bool trained = slot.owner ? slot.is_trainable() : bool(slot.tensor);
+    bool trained = slot.owner ? slot.is_trainable() : slot.tensor.defined();
     if (trained && is_inexact(slot.tensor.dtype()))
       all.push_back({slot.path.dotted(), slot.tensor});
   });

@@ -35,7 +35,7 @@ Optimizer::Optimizer(const LearningRate& rate, const WeightDecay& decay, bool de
 void Optimizer::set_learning_rate(const LearningRate& rate) {
   schedule_ = rate.schedule;
   Tensor value = schedule_ ? schedule_(step_) : rate.value;
-  if (!value || value.rank() != 0) fail("learning_rate: expected a scalar");
+  if (!value.defined() || value.rank() != 0) fail("learning_rate: expected a scalar");
   learning_rate_ = astype(value, DType::f32);
 }
 
@@ -43,7 +43,7 @@ static void check_gradient(const std::string& name, const Tensor& gradient,
                            const TensorMap& parameters) {
   auto found = parameters.find(name);
   if (found == parameters.end()) fail("update: a gradient for {}, which is no parameter", name);
-  if (!gradient) fail(Fault::type, "update: the gradient of {} is a null tensor", name);
+  if (!gradient.defined()) fail(Fault::type, "update: the gradient of {} is a null tensor", name);
   if (!(gradient.shape() == found->second.shape()))
     fail("update: the gradient of {} has the wrong shape: {} for {}", name, *type_of(gradient),
          *type_of(found->second));
@@ -108,7 +108,8 @@ void Optimizer::step(std::source_location place) {
   TensorMap before, gradients;
   for (const auto& [name, parameter] : all) {
     before.emplace(name, parameter);
-    if (Tensor gradient = grad(parameter)) gradients.emplace(name, std::move(gradient));
+    if (Tensor gradient = grad(parameter); gradient.defined())
+      gradients.emplace(name, std::move(gradient));
   }
   check_any_gradient(gradients, all.size());
   TensorMap made = apply_gradients(gradients, before, place);
@@ -159,7 +160,7 @@ void Optimizer::load_state_dict(const TensorMap& state) {
   Tensor step = step_, rate = learning_rate_;
   std::map<std::string, TensorMap> moments;
   for (const auto& [name, tensor] : state) {
-    if (!tensor) fail(Fault::type, "load_state_dict: {} is a null tensor", name);
+    if (!tensor.defined()) fail(Fault::type, "load_state_dict: {} is a null tensor", name);
     if (auto mine = known.find(name);
         mine != known.end() && !(mine->second.shape() == tensor.shape()))
       fail("load_state_dict: {} is {}, given {}", name, *type_of(mine->second), *type_of(tensor));
@@ -233,7 +234,7 @@ std::string RuleOptimizer::kind() const { return std::string(def_->name); }
 void RuleOptimizer::init_single(const Tensor& parameter, TensorMap& moments) const {
   Tensors state = initial_state(*def_, attrs_.get(), parameter);
   for (int i = 0; i < def_->state.size(); ++i)
-    if (Tensor& each = state[static_cast<size_t>(i)])
+    if (Tensor& each = state[static_cast<size_t>(i)]; each.defined())
       moments.emplace(def_->state[i].name, std::move(each));
 }
 
@@ -246,7 +247,7 @@ Tensor RuleOptimizer::apply_single(const Tensor& gradient, const Tensor& paramet
   }
   Tensor made = def_->update(attrs_.get(), update);
   for (int i = 0; i < def_->state.size(); ++i)
-    if (Tensor& each = update.state[static_cast<size_t>(i)])
+    if (Tensor& each = update.state[static_cast<size_t>(i)]; each.defined())
       moments[std::string(def_->state[i].name)] = std::move(each);
   return made;
 }

@@ -7,7 +7,7 @@ namespace tn::optim {
 Tensor& OptimizerStep::operator[](std::string_view name) {
   for (int i = 0; i < def.state.size(); ++i) {
     Tensor& found = state[static_cast<size_t>(i)];
-    if (def.state[i].name == name && found) return found;
+    if (def.state[i].name == name && found.defined()) return found;
   }
   fail(Hint{"make a new optimizer after a change of its options"},
        "{}: the state of the parameter has no '{}'", def.name, name);

@@ -57,7 +57,7 @@ void Progress::draw() {
   std::string line = format("\r{}{}[{}{}] {}/{}", description_, description_.empty() ? "" : " ",
                             std::string(static_cast<size_t>(filled), '='),
                             std::string(static_cast<size_t>(kWidth - filled), ' '), steps_, total_);
-  if (value_) line += format("  {} {:.4g}", name_, value_.item<double>());
+  if (value_.defined()) line += format("  {} {:.4g}", name_, value_.item<double>());
   write(line + format("  {:.3g} steps/s\033[K", rate));
 }
 

@@ -42,7 +42,7 @@ struct Place {
   void fill(It& values, const Tensor& same = {}) const {
     if (!(held & kPresent)) return;
     Tensor value = *values++, left = held & kGradient ? *values++ : Tensor();
-    *tensor = held & kVariable ? as_variable(same ? same : value, left) : value;
+    *tensor = held & kVariable ? as_variable(same.defined() ? same : value, left) : value;
   }
 };
 
@@ -56,10 +56,10 @@ struct Contents : Visitor {
   void module(const Path&, ModuleBase& module) override { structure.push_back(module.training); }
   void setting(const Path&, uint64_t bits) override { structure.push_back(bits); }
   void tensor(const Slot& slot) override {
-    uint8_t held = slot.tensor ? kPresent : 0;
+    uint8_t held = slot.tensor.defined() ? kPresent : 0;
     if (slot.is_trainable()) held |= kTrainable;
-    if (slot.tensor && is_variable(*slot.tensor.node())) held |= kVariable;
-    if (held & kVariable && grad(slot.tensor)) held |= kGradient;
+    if (slot.tensor.defined() && is_variable(*slot.tensor.node())) held |= kVariable;
+    if (held & kVariable && grad(slot.tensor).defined()) held |= kGradient;
     places.push_back({&slot.tensor, held});
     structure.push_back(held);
   }
@@ -68,7 +68,8 @@ struct Contents : Visitor {
     Tensors all;
     for (const Place& place : places) {
       if (place.held & kPresent) all.push_back(*place.tensor);
-      if (Tensor gradient = place.gradient()) all.push_back(std::move(gradient));
+      if (Tensor gradient = place.gradient(); gradient.defined())
+        all.push_back(std::move(gradient));
     }
     return all;
   }
@@ -86,7 +87,7 @@ struct StateChanged {};
 
 }  // namespace
 
-ValueAndGrad<Tensors> value_and_grad_in(const Visit& model, const std::function<Tensors()>& f) {
+ValueAndGrad<Tensors> value_and_grad_in(const Visit& model, const Callback<Tensors()>& f) {
   TensorMap before = trainable_in(model);
   if (before.empty()) fail("value_and_grad: the model has no trainable parameters");
   std::vector<std::string> names;
@@ -111,7 +112,7 @@ ValueAndGrad<Tensors> value_and_grad_in(const Visit& model, const std::function<
 
 struct StateCalls::Impl {
   Visit state;
-  std::function<std::function<void()>()> keep;
+  Callback<Callback<void()>()> keep;
   flat::CompiledFunction compiled;
   std::vector<uint8_t> held = {};  // of the call under way, by place
   std::vector<bool> same = {};     // of the last trace: state that it returns as it was given
@@ -213,8 +214,7 @@ Tensors StateCalls::Impl::traced(flat::CompiledCall& call, const Tensors& all) {
   });
 }
 
-StateCalls::StateCalls(Visit state, std::function<std::function<void()>()> keep,
-                       CompileSettings settings)
+StateCalls::StateCalls(Visit state, Callback<Callback<void()>()> keep, CompileSettings settings)
     : impl_(new Impl{std::move(state), std::move(keep), flat::CompiledFunction(settings)}) {}
 
 void StateCalls::operator()(flat::CompiledCall& call) const {

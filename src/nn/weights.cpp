@@ -53,7 +53,7 @@ TensorMap matched(TensorMap mine, TensorMap given, bool strict, bool any_dtype,
 TensorMap prepared(const std::string& what, TensorMap given, const LoadWeights& how) {
   TensorMap made;
   for (auto& [name, tensor] : given) {
-    if (!tensor) fail(Fault::type, "{}: {} is a null tensor", what, name);
+    if (!tensor.defined()) fail(Fault::type, "{}: {} is a null tensor", what, name);
     std::string new_name = how.rename ? how.rename(name) : name;
     if (new_name.empty()) continue;
     bool converted = how.dtype && info(tensor.dtype()).kind == Kind::floating;

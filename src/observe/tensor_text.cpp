@@ -10,7 +10,8 @@
 
 namespace tn {
 
-std::string Tensor::to_string() const {
+std::string Tensor::to_string(Place at) const {
+  LocScope scope(at);
   constexpr std::string_view kBegin = "tensor(";
   Tensor here = to(Device());
   std::string text = std::string(kBegin) + values_text(type_of(here), here.data(), kBegin.size());

@@ -91,7 +91,7 @@ void prepare_attention(AttentionAttrs& a, Tensors& in) {
   const Type &q = *type_of(in[0]), &k = *type_of(in[1]), &v = *type_of(in[2]);
   check_operands(q, k, v);
   Sizes sizes(q, k, v);
-  if (in.size() > 3 && in[3]) {
+  if (in.size() > 3 && in[3].defined()) {
     check_kind(kAttention, booleans | floats, in[3].dtype());
     Shape wanted = sizes.merged(sizes.queries, sizes.keys);
     const Shape& mask = in[3].shape();
@@ -112,9 +112,9 @@ Tensor causal_mask(const Sizes& s) {
 }
 
 Tensor masked(Tensor scores, const AttentionAttrs& a, const Tensor& mask, const Sizes& sizes) {
-  if (mask && mask.dtype() == DType::b1)
+  if (mask.defined() && mask.dtype() == DType::b1)
     scores = tn::where(mask, scores, kMinusInfinity);
-  else if (mask)
+  else if (mask.defined())
     scores = scores + cast_to(mask, scores.dtype());
   if (a.is_causal) scores = tn::where(causal_mask(sizes), scores, kMinusInfinity);
   return scores;

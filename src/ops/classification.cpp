@@ -126,7 +126,7 @@ constexpr auto nextafter_def = Composite<>{
     .prepare = [](NoAttrs&, Tensors& in) { promote_all(in, "nextafter", floats, true); },
     .body = [](const NoAttrs&, const Tensors& in) -> Tensors { return {next_after(in[0], in[1])}; },
     .jvp = [](const NoAttrs&, const Primal& p, const Tensors& t) -> Tensors {
-      return {t[0] ? tn::broadcast_to(t[0], p.out[0].shape()) : Tensor()};
+      return {t[0].defined() ? tn::broadcast_to(t[0], p.out[0].shape()) : Tensor()};
     },
     .samples = {{"f32[2,3], f32[2,3]"}, {"f32[2,1], f32[3]"}},
 };

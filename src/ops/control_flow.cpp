@@ -29,7 +29,8 @@ Mask inexact_mask(const Tensors& list) {
 
 Tensors filled_like(Tensors list, const Tensors& like, const Mask& mask) {
   for (size_t i = 0; i < list.size(); ++i)
-    if (mask[i] && !list[i]) list[i] = filled(Scalar(0), like[i].dtype(), like[i].shape());
+    if (mask[i] && !list[i].defined())
+      list[i] = filled(Scalar(0), like[i].dtype(), like[i].shape());
   return list;
 }
 

@@ -93,7 +93,7 @@ Tensor convolve_with(std::string_view op, ConvAttrs a, const Tensor& x, const Te
                      const Tensor& bias = {}) {
   settle_conv(op, a, *type_of(x), *type_of(w));
   Tensor y = emit(conv, {x, w}, a);
-  if (!bias) return y;
+  if (!bias.defined()) return y;
   Dim channels = w.shape()[0];
   if (!decide_equal(bias.shape(), Shape{channels}))
     fail("{}: bias must have the shape [{}], one for each channel: {}", op, channels,

@@ -32,7 +32,7 @@ struct DigitizeAttrs {
 /// How often each number below `count` is among `places`, or the sum of the weights there. Other
 /// numbers are left out.
 Tensor counted(const Tensor& places, const Tensor& weights, Dim count) {
-  Tensor each = weights ? weights : filled(1, DType::i64, places.shape());
+  Tensor each = weights.defined() ? weights : filled(1, DType::i64, places.shape());
   return tn::scatter(filled(0, each.dtype(), {count}), each, {places}, Axes(0), "add", 0, "drop");
 }
 
@@ -51,7 +51,7 @@ double number_in(const Tensor& x) { return cast_to(x, DType::f64).item<double>()
 /// The least and the largest value that is counted; half a step around a single value.
 std::pair<Tensor, Tensor> counted_range(const Tensor& x, const Tensor& range) {
   Tensor low, high;
-  if (range) {
+  if (range.defined()) {
     if (range.rank() != 1 || !decide_equal(range.shape()[0], 2))
       fail("histogram: range is two numbers: {}", *type_of(range));
     Tensor ends = cast_to(range, x.dtype());
@@ -63,8 +63,8 @@ std::pair<Tensor, Tensor> counted_range(const Tensor& x, const Tensor& range) {
   }
   if (is_known_false(tn::isfinite(low) & tn::isfinite(high)))
     fail("histogram: the range is not finite: {} to {} ({})", number_in(low), number_in(high),
-         *type_of(range ? range : x));
-  if (range && is_known_false(low <= high))
+         *type_of(range.defined() ? range : x));
+  if (range.defined() && is_known_false(low <= high))
     fail("histogram: the range ends before it begins: {} to {}", number_in(low), number_in(high));
   Tensor single = low == high;
   return {tn::where(single, low - 0.5, low), tn::where(single, high + 0.5, high)};
@@ -72,14 +72,14 @@ std::pair<Tensor, Tensor> counted_range(const Tensor& x, const Tensor& range) {
 
 /// The borders of the bins, in the type of `x`.
 Tensor bin_edges(const Tensor& x, const Tensor& bins, const Tensor& range) {
-  if (bins && bins.rank() == 1) {
+  if (bins.defined() && bins.rank() == 1) {
     if (!decide_at_least(bins.shape()[0], 2))
       fail("histogram: at least two bin edges are needed: {}", *type_of(bins));
     check_ascending("histogram", bins);
     return cast_to(bins, x.dtype());
   }
   int64_t count = 10;
-  if (bins) {
+  if (bins.defined()) {
     auto number = known_number(bins);
     if (!number || !number->is_integral())
       fail(Fault::type, Hint{"give an integer, or the edges of the bins"},
@@ -100,7 +100,7 @@ Tensors histogram_body(const HistogramAttrs& a, const Tensors& in) {
   // Integers are compared with exact edges.
   DType work = is_inexact(in[0].dtype()) ? info(type).compute : DType::f64;
   Tensor x = cast_to(tn::reshape(in[0], {Dim(-1)}), work), weights = optional(in, 3);
-  if (weights) {
+  if (weights.defined()) {
     if (!decide_equal(weights.shape(), in[0].shape()))
       fail("histogram: weights and x have different shapes: {} and {}", *type_of(weights),
            *type_of(in[0]));
@@ -126,7 +126,7 @@ Dim bincount_length(const BincountAttrs& a, const Tensor& x) {
   }
   if (a.minlength < 0) fail("bincount: a negative minlength: {}", a.minlength);
   if (x.shape().elements() == Dim(0)) return a.minlength;
-  values_now("bincount", x, Hint{"give length=, the number of results"});
+  values_now("bincount", x, Hint{"give `length`, the number of results"});
   auto [least, most] = *known_ends(x);
   if (least < 0) fail("bincount: a negative number: {} ({})", least, *type_of(x));
   return std::max(a.minlength, most + 1);
@@ -136,11 +136,11 @@ Tensors bincount_body(const BincountAttrs& a, const Tensors& in) {
   const Tensor &x = in[0], weights = optional(in, 1);
   check_kind("bincount", booleans | integers, x.dtype());
   if (x.rank() != 1) fail("bincount: x has one axis: {}", *type_of(x));
-  if (weights && !decide_equal(weights.shape(), x.shape()))
+  if (weights.defined() && !decide_equal(weights.shape(), x.shape()))
     fail("bincount: weights and x have different shapes: {} and {}", *type_of(weights),
          *type_of(x));
-  if (weights) check_kind("bincount", ordered, weights.dtype());
-  Tensor real = weights ? cast_to(weights, to_inexact(weights.dtype())) : weights;
+  if (weights.defined()) check_kind("bincount", ordered, weights.dtype());
+  Tensor real = weights.defined() ? cast_to(weights, to_inexact(weights.dtype())) : weights;
   return {counted(cast_to(x, DType::i64), real, bincount_length(a, x))};
 }
 

@@ -47,7 +47,7 @@ Tensors average_body(const ReduceAttrs& a, const Tensors& in) {
   DType type = promote_all(both, "average", every_type, true);
   Axes axes = normal_axes(a.axis, in[0].rank(), "average");
   Tensor x = cast_to(both[0], info(type).compute), weights = optional(both, 1);
-  if (!weights) {
+  if (!weights.defined()) {
     Tensor mean = tn::mean(x, axes, a.keepdims);
     Dim count = extent_of(x.shape(), axes);
     return {cast_to(mean, type),
@@ -70,7 +70,7 @@ Tensor as_variables(std::string_view op, const Tensor& x, bool rowvar, bool firs
 
 Tensor checked_weights(const Tensor& weights, std::string_view name, bool whole, Dim count,
                        DType type) {
-  if (!weights) return weights;
+  if (!weights.defined()) return weights;
   if (weights.rank() != 1 || !decide_equal(weights.shape()[0], count))
     fail("cov: {} need one number for each of {} observations: {}", name, count, *type_of(weights));
   check_kind("cov", ordered, weights.dtype());
@@ -84,7 +84,7 @@ Tensor checked_weights(const Tensor& weights, std::string_view name, bool whole,
 /// The products of what is apart from the mean, over the number of observations less `ddof`.
 Tensor covariance(std::string_view op, const CovAttrs& a, const Tensors& in) {
   Tensors both{in[0]};
-  if (optional(in, 1)) both.push_back(in[1]);
+  if (optional(in, 1).defined()) both.push_back(in[1]);
   DType type = promote_all(both, op, every_type, true), wide = info(type).compute;
   Tensor x = cast_to(as_variables(op, both[0], a.rowvar, true), wide);
   if (both.size() > 1)
@@ -92,18 +92,20 @@ Tensor covariance(std::string_view op, const CovAttrs& a, const Tensors& in) {
   Dim count = x.shape()[1];
   Tensor times = checked_weights(optional(in, 2), "fweights", true, count, wide);
   Tensor weights = checked_weights(optional(in, 3), "aweights", false, count, wide);
-  Tensor both_weights = times && weights ? times * weights : times ? times : weights;
+  Tensor both_weights = times.defined() && weights.defined() ? times * weights
+                        : times.defined()                    ? times
+                                                             : weights;
   auto ddof = static_cast<double>(a.ddof.value_or(a.bias ? 0 : 1));
   Tensor sum = cast_to(value_of(count, DType::f64), real_of(wide)), mean;
-  if (both_weights) {
+  if (both_weights.defined()) {
     sum = tn::sum(both_weights);
     mean = tn::sum(x * both_weights, Axes(1), {}, true) / sum;
   } else {
     mean = tn::mean(x, Axes(1), true);
   }
-  Tensor lost = weights ? tn::sum(both_weights * weights) / sum : Tensor();
-  Tensor over = sum - (lost ? lost * ddof : make_scalar(ddof, real_of(wide), false));
-  Tensor apart = x - mean, weighted = both_weights ? apart * both_weights : apart;
+  Tensor lost = weights.defined() ? tn::sum(both_weights * weights) / sum : Tensor();
+  Tensor over = sum - (lost.defined() ? lost * ddof : make_scalar(ddof, real_of(wide), false));
+  Tensor apart = x - mean, weighted = both_weights.defined() ? apart * both_weights : apart;
   Tensor products = tn::matmul(apart, adjoint_of(weighted));
   Tensor found = cast_to(products / tn::maximum(over, 0.0), type);
   return tn::squeeze(found);

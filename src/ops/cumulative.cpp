@@ -164,7 +164,7 @@ Tensors subtract_neighbours(const DiffAttrs& a, const Tensors& in) {
   if (a.n == 0) return {x};
   Tensors parts;
   for (size_t i : {size_t{1}, size_t{0}, size_t{2}}) {
-    if (i >= in.size() || !in[i]) continue;
+    if (i >= in.size() || !in[i].defined()) continue;
     bool one = in[i].rank() == 0;  // a number stands for one element everywhere
     parts.push_back(one ? tn::broadcast_to(in[i], with_extent(x.shape(), axis, 1)) : in[i]);
   }

@@ -97,8 +97,8 @@ Tensors interp_body(const InterpAttrs& a, const Tensors& in) {
   }
   Tensor y = between(x, s), first = tn::take(s.at, 0, Axis(0)), last = tn::take(s.at, -1, Axis(0));
   Tensor left = optional(in, 3), right = optional(in, 4);
-  left = left ? cast_to(left, wide) : tn::take(s.values, 0, Axis(0));
-  right = right ? cast_to(right, wide) : tn::take(s.values, -1, Axis(0));
+  left = left.defined() ? cast_to(left, wide) : tn::take(s.values, 0, Axis(0));
+  right = right.defined() ? cast_to(right, wide) : tn::take(s.values, -1, Axis(0));
   return {cast_to(tn::where(x < first, left, tn::where(x > last, right, y)), type)};
 }
 
@@ -142,7 +142,7 @@ struct Differences {
 
 /// A distance, or the coordinates of the elements along `axis`.
 Tensor checked_spacing(const Tensor& spacing, const Tensor& x, int axis) {
-  if (!spacing) return make_scalar(1.0, real_of(x.dtype()), false);
+  if (!spacing.defined()) return make_scalar(1.0, real_of(x.dtype()), false);
   if (spacing.rank() > 1) fail("gradient: a spacing has at most one axis: {}", *type_of(spacing));
   if (spacing.rank() == 1 && !decide_equal(spacing.shape()[0], x.shape()[axis]))
     fail("gradient: coordinates do not fit axis {}: {} and {}", axis, *type_of(spacing),
@@ -169,7 +169,7 @@ Tensors gradient_body(const GradientAttrs& a, const Tensors& in) {
 
 Tensors trapezoid_body(const TrapezoidAttrs& a, const Tensors& in) {
   Tensors both = in;
-  if (!optional(both, 1)) both.resize(1);
+  if (!optional(both, 1).defined()) both.resize(1);
   DType type = promote_all(both, "trapezoid", every_type, true);
   Tensor y = cast_to(both[0], info(type).compute);
   int axis = normal_axis(a.axis, y.rank(), "trapezoid");
@@ -211,7 +211,7 @@ Tensors polyval_body(const NoAttrs&, const Tensors& in) {
 Tensors polyfit_body(const PolyfitAttrs& a, const Tensors& in) {
   Tensors all{in[0], in[1]};
   Tensor weights = optional(in, 2);
-  if (weights) all.push_back(weights);
+  if (weights.defined()) all.push_back(weights);
   promote_matrices("polyfit", all);
   const Tensor& x = all[0];
   Tensor y = all[1];
@@ -226,7 +226,7 @@ Tensors polyfit_body(const PolyfitAttrs& a, const Tensors& in) {
   Tensor powers = tn::flip(tn::cumulative_prod(wide, Axis(1), {}, true), Axes(1));
   bool vector = y.rank() == 1;
   if (vector) y = as_column(y);
-  if (weights) {
+  if (weights.defined()) {
     if (!decide_equal(all[2].shape(), x.shape()))
       fail("polyfit: w and x have different shapes: {} and {}", *type_of(in[2]), *type_of(in[0]));
     powers = powers * as_column(all[2]), y = y * as_column(all[2]);

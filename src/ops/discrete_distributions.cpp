@@ -98,7 +98,7 @@ Tensor multinomial_body(const MultinomialAttrs& a, const Tensors& in) {
   if (weights.rank() == 0) fail("{}: weights need an axis of classes: {}", op, weights);
   if (a.num_samples < 0) fail("{}: num_samples is negative: {}", op, a.num_samples);
   if (!a.replacement && !decide_at_least(weights.shape.back(), a.num_samples))
-    fail(Hint{"replacement=True allows a class several times"},
+    fail(Hint{"with `replacement` a class may be drawn several times"},
          "{}: {} samples of {} classes without replacement: {}", op, a.num_samples,
          weights.shape.back(), weights);
   check_weights(op, in[1], a.replacement ? std::min<int64_t>(a.num_samples, 1) : a.num_samples);
@@ -169,7 +169,7 @@ Tensor randint_body(const RandintAttrs& a, const Tensors& in) {
     Tensor high = parameter(op, "high", in[2], a.shape, work);
     span = tn::where(low < high, cast_to(high - low, natural), make_scalar(1, natural, false));
   }
-  if (!offset) offset = modulo(in[0], a.shape, span);
+  if (!offset.defined()) offset = modulo(in[0], a.shape, span);
   return cast_to(low + cast_to(offset, work), a.dtype);
 }
 
@@ -234,11 +234,12 @@ struct ChoiceAttrs {
 Tensor chosen(const ChoiceAttrs& a, const Tensor& key, Dim n, const Tensor& p) {
   Dim draws = a.shape.elements();
   if (draws == Dim(0)) return tn::zeros(a.shape, DType::i64);
-  if (!p && a.replace) {
+  if (!p.defined() && a.replace) {
     DType type = decide_at_least(INT32_MAX, n) ? DType::i32 : DType::i64;
     return randint_body({a.shape, type}, {key, Tensor(0), value_of(n, DType::i64)});
   }
-  if (!p) return tn::reshape(slice_axis(shuffled(key, tn::iota({n}), 0), 0, 0, draws), a.shape);
+  if (!p.defined())
+    return tn::reshape(slice_axis(shuffled(key, tn::iota({n}), 0), 0, 0, draws), a.shape);
   if (!a.replace) {
     Tensor order = tn::top_k(draw_gumbel(key, {n}, p.dtype()) + tn::log(p), draws).indices;
     return tn::reshape(order, a.shape);
@@ -258,12 +259,12 @@ Tensor choice_body(const ChoiceAttrs& a, const Tensors& in) {
   if (n == Dim(0) && draws != Dim(0))
     fail("{}: there is nothing to choose from: {}", op, *type_of(x));
   if (!a.replace && !decide_at_least(n, draws))
-    fail(Hint{"draw with replacement: replace=True"},
+    fail(Hint{"draw with replacement: replace=True", "draw with replacement: .replace = true"},
          "{}: {} draws without replacement from {} elements", op, draws, n);
-  if (p && !decide_equal(p.shape(), Shape{n}))
+  if (p.defined() && !decide_equal(p.shape(), Shape{n}))
     fail("{}: p needs one probability per element of axis {}, {}: {}", op, axis, n, *type_of(p));
-  if (p) check_weights(op, p, a.replace && draws != Dim(0) ? Dim(1) : draws);
-  if (p) p = cast_to(p, to_inexact(p.dtype()));
+  if (p.defined()) check_weights(op, p, a.replace && draws != Dim(0) ? Dim(1) : draws);
+  if (p.defined()) p = cast_to(p, to_inexact(p.dtype()));
   return tn::gather(x, {chosen(a, in[0], n, p)}, Axes(axis), 0, "clamp");  // p may have NaN
 }
 
@@ -276,7 +277,7 @@ Tensor dropout_body(const DropoutAttrs& a, const Tensors& in) {
   check_probability("dropout", a.p);
   check_kind("dropout", inexact, in[0].dtype());
   if (a.p == 0) return in[0];
-  Tensor key = in[1] ? in[1] : random::next_key();
+  Tensor key = in[1].defined() ? in[1] : random::next_key();
   Tensor kept = bernoulli_body({in[0].shape()}, {key, Tensor(1 - a.p)});
   return tn::where(kept, a.p < 1 ? in[0] / (1 - a.p) : in[0], 0.0);
 }

@@ -45,7 +45,8 @@ void check_key(std::string_view op, const Tensor& key) {
 void check_one_key(std::string_view op, const Tensor& key) {
   check_key(op, key);
   if (key.rank() > 1)
-    fail(Hint{"map over them: vmap(lambda key: random.uniform(key=key))(keys)"},
+    fail(Hint{"map over them: vmap(lambda key: random.uniform(key=key))(keys)",
+              "map over them: tn::vmap([](tn::Tensor key) { ... })(keys)"},
          "{}: needs one key, not several: {}", op, *type_of(key));
 }
 
@@ -68,8 +69,8 @@ Tensor parameter(std::string_view op, std::string_view name, const Tensor& x, co
     fits = decide_equal(extent, shape[shape.rank() - x.rank() + k]) || decide_equal(extent, 1);
   }
   if (!fits)
-    fail(Hint{"give the shape of the result: shape=..."},
-         "{}: {} does not broadcast to shape {}: {}", op, name, shape, *type_of(x));
+    fail(Hint{"give the shape of the result"}, "{}: {} does not broadcast to shape {}: {}", op,
+         name, shape, *type_of(x));
   return cast_to(x, type);
 }
 

@@ -87,7 +87,7 @@ Tensor resize(const Tensor& x, int axis, Taps taps, int64_t to) {
       along[axis] = to;
       part = part * tn::reshape(weight, along);
     }
-    total = total ? total + part : part;
+    total = total.defined() ? total + part : part;
   }
   return total;
 }

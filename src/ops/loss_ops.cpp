@@ -33,7 +33,7 @@ bool has_classes(const Type& logits, const Type& targets) {
 /// What is wrong with targets of another shape, where one can tell.
 Hint hint_for_targets(const Type& logits, const Type& targets) {
   if (!is_integer(targets.dtype) && targets.rank() < logits.rank())
-    return {"classes are integers: targets.astype(tn.int64)"};
+    return {"classes are integers: astype(targets, int64)"};
   if (is_integer(targets.dtype) && targets.rank() == logits.rank())
     return {"classes have no axis of their own: squeeze it, as in targets[:, 0]"};
   return {};

@@ -35,7 +35,7 @@ Tensor reduced(const Tensor& loss, Reduce reduction) {
 }
 
 Tensor weighted(std::string_view name, const Tensor& loss, const Tensor& weights) {
-  if (!weights) return loss;
+  if (!weights.defined()) return loss;
   int more = loss.rank() - weights.rank();
   bool fits = more >= 0;
   for (int axis = 0; fits && axis < weights.rank(); ++axis) {
@@ -120,7 +120,7 @@ Tensors cross_entropy_loss_body(const CrossEntropyLossAttrs& a, const Tensors& i
                              a.label_smoothing, a.axis);
   };
   if (!a.ignore_index || decide_equal(targets.shape(), logits.shape())) {
-    if (!weights) return {entropy(targets, a.reduction)};
+    if (!weights.defined()) return {entropy(targets, a.reduction)};
     Tensor loss = entropy(targets, Reduce::none);
     return {reduced(weighted(cross_entropy_loss.name, loss, weights), a.reduction)};
   }
@@ -147,7 +147,7 @@ Tensors nll_loss_body(const NllAttrs& a, const Tensors& in) {
   Tensor at = tn::reshape(targets, without_axes(x.shape(), Axes(axis), true));
   Tensor chosen = tn::reshape(read_along(x, at, axis), targets.shape());
   Tensor loss = tn::where(known, -chosen, std::numeric_limits<double>::quiet_NaN());
-  return {counted ? reduced_of(loss, a.reduction, counted) : reduced(loss, a.reduction)};
+  return {counted.defined() ? reduced_of(loss, a.reduction, counted) : reduced(loss, a.reduction)};
 }
 
 struct Logs {
@@ -165,11 +165,11 @@ Tensors bernoulli_loss_body(const NoAttrs&, const Tensors& in) {
 Tensors bernoulli_loss_jvp(const NoAttrs&, const Primal& primal, const Tensors& tangents) {
   const Tensor &p = primal.in[0], &targets = primal.in[1];
   Tensor moved;
-  if (tangents[0]) moved = (p - targets) / tn::maximum(p * (1 - p), 1e-12) * tangents[0];
-  if (tangents[1]) {
+  if (tangents[0].defined()) moved = (p - targets) / tn::maximum(p * (1 - p), 1e-12) * tangents[0];
+  if (tangents[1].defined()) {
     Logs logs(p);
     Tensor by_target = (logs.of_false - logs.of_true) * tangents[1];
-    moved = moved ? moved + by_target : by_target;
+    moved = moved.defined() ? moved + by_target : by_target;
   }
   return {moved};
 }

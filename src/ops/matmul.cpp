@@ -160,7 +160,7 @@ Tensors linear_body(const NoAttrs&, const Tensors& in) {
          w.shape[1], w);
   }
   Tensor product = sum_products({in[0], in[1]}, {-1}, {-1}, "linear");
-  if (in.size() < 3 || !in[2]) return {product};
+  if (in.size() < 3 || !in[2].defined()) return {product};
   const Type& bias = *type_of(in[2]);
   if (bias.rank() > 1 || (bias.rank() == 1 && !decide_equal(bias.shape[0], w.shape[0]) &&
                           !decide_equal(bias.shape[0], 1)))
@@ -173,7 +173,7 @@ Tensors linear_body(const NoAttrs&, const Tensors& in) {
 Tensor matrices_at(const Tensor& x, const Tensor& indices) {
   const Type& t = *type_of(x);
   if (t.rank() < 2) fail("gather_mm: operands are matrices: {}", t);
-  if (!indices) return x;
+  if (!indices.defined()) return x;
   check_kind("gather_mm", integers, indices.dtype());
   Tensor list = tn::reshape(x, {Dim(-1), t.shape[t.rank() - 2], t.shape[t.rank() - 1]});
   return tn::take(list, indices, Axis(0));

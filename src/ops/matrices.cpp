@@ -12,7 +12,7 @@ void promote_matrices(std::string_view op, Tensors& in) {
   for (const Tensor& x : in) check_kind(op, numeric, x.dtype());
   DType type = promote_all(in, op, numeric, true);
   if (type == DType::f16 || type == DType::bf16)
-    fail(Fault::type, Hint{"convert it: x.astype(tn.float32)"},
+    fail(Fault::type, Hint{"convert it: astype(x, float32)"},
          "{}: matrices of {} are not supported", op, type);
 }
 

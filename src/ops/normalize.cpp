@@ -24,12 +24,12 @@ struct GroupNormAttrs {
   }
 };
 
-Tensor widened(const Tensor& x) { return x ? cast_to(x, info(x.dtype()).compute) : x; }
+Tensor widened(const Tensor& x) { return x.defined() ? cast_to(x, info(x.dtype()).compute) : x; }
 
 /// Fails unless `given`, when there is one, has the shape of what it scales.
 void check_shape(std::string_view op, std::string_view name, const Tensor& given,
                  const Shape& wanted, const Tensor& x) {
-  if (given && !decide_equal(given.shape(), wanted))
+  if (given.defined() && !decide_equal(given.shape(), wanted))
     fail("{}: {} must have the shape {}: {} (x {})", op, name, wanted, *type_of(given),
          *type_of(x));
 }
@@ -38,15 +38,15 @@ void check_shape(std::string_view op, std::string_view name, const Tensor& given
 void prepare_scaled(std::string_view op, Tensors& in, size_t weight, const Shape& shape) {
   promote_all(in, op, floats, true);
   check_shape(op, "weight", optional(in, weight), shape, in[0]);
-  if (weight + 1 >= in.size() || !in[weight + 1]) return;
+  if (weight + 1 >= in.size() || !in[weight + 1].defined()) return;
   check_shape(op, "bias", in[weight + 1], shape, in[0]);
-  if (!in[weight]) in[weight] = filled(Scalar(1.0), in[0].dtype(), shape);
+  if (!in[weight].defined()) in[weight] = filled(Scalar(1.0), in[0].dtype(), shape);
 }
 
 /// `x * weight + bias`, each where it is given, under `shape`.
 Tensor rescale(Tensor x, const Tensor& weight, const Tensor& bias, const Shape& shape) {
-  if (weight) x = x * tn::reshape(widened(weight), shape);
-  if (bias) x = x + tn::reshape(widened(bias), shape);
+  if (weight.defined()) x = x * tn::reshape(widened(weight), shape);
+  if (bias.defined()) x = x + tn::reshape(widened(bias), shape);
   return x;
 }
 
@@ -106,7 +106,7 @@ void prepare_batch_norm(BatchNormAttrs& a, Tensors& in) {
 Tensors batch_norm_body(const BatchNormAttrs& a, const Tensors& in) {
   Shape shape = along(in[0], a.axis.i);
   Tensor scale = tn::rsqrt(widened(in[2]) + a.eps);
-  if (optional(in, 3)) scale = scale * widened(in[3]);
+  if (optional(in, 3).defined()) scale = scale * widened(in[3]);
   Tensor centred = widened(in[0]) - tn::reshape(widened(in[1]), shape);
   Tensor y = rescale(centred * tn::reshape(scale, shape), {}, optional(in, 4), shape);
   return {cast_to(y, in[0].dtype())};

@@ -43,7 +43,7 @@ constexpr auto random_gamma_def = Op<GammaAttrs>{
     .prepare =
         [](GammaAttrs& a, Tensors& in) {
           if (a.dtype != DType::f32 && a.dtype != DType::f64)
-            fail(Fault::type, Hint{"convert the result: random.gamma(a).astype(dtype)"},
+            fail(Fault::type, Hint{"convert the result with astype"},
                  "random_gamma: draws f32 or f64: {}", a.dtype);
           prepare_parameter("random_gamma", "a", a.shape, a.dtype, in);
         },
@@ -62,7 +62,7 @@ constexpr auto random_poisson_def = Op<PoissonAttrs>{
     .prepare =
         [](PoissonAttrs& a, Tensors& in) {
           if (a.dtype != DType::i32 && a.dtype != DType::i64)
-            fail(Fault::type, Hint{"convert the result: random.poisson(lam).astype(dtype)"},
+            fail(Fault::type, Hint{"convert the result with astype"},
                  "random_poisson: draws i32 or i64: {}", a.dtype);
           prepare_parameter("random_poisson", "lam", a.shape, DType::f32, in);
         },

@@ -126,7 +126,7 @@ Tensors vjp_scan(const ScanAttrs& a, const Primal& p, const Tensors& ct) {
   Tensors totals, terms = chosen(back.consts, wanted.consts);
   for (size_t i = 0; i < sums.size(); ++i) {
     const Tensor& sum = made.carry_p[last.size() + i];
-    totals.push_back(terms[i] ? sum + cast_to(terms[i], sum.dtype()) : sum);
+    totals.push_back(terms[i].defined() ? sum + cast_to(terms[i], sum.dtype()) : sum);
   }
   ScanAttrs other = a;
   other.reverse = !a.reverse, other.saved = 0;
@@ -134,7 +134,7 @@ Tensors vjp_scan(const ScanAttrs& a, const Primal& p, const Tensors& ct) {
   totals = part(out, last.size(), sums.size());
   Tensors for_consts = spread(totals, wanted.consts);
   for (size_t i = 0; i < for_consts.size(); ++i)
-    if (for_consts[i]) for_consts[i] = cast_to(for_consts[i], in.consts[i].dtype());
+    if (for_consts[i].defined()) for_consts[i] = cast_to(for_consts[i], in.consts[i].dtype());
   size_t after = made.carry.size();
   return spread(part(out, 0, last.size()), varying) +
          spread(part(out, after, out.size() - after), wanted.xs) + for_consts;

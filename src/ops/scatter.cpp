@@ -132,7 +132,7 @@ Tensors jvp_scatter(const ScatterAttrs& a, const Primal& p, const Tensors& t) {
   Places places(a, p.in);
   const Shape& shape = p.in[0].shape();
   auto or_zero = [&](size_t k) {
-    return t[k] ? t[k] : filled(0, p.in[k].dtype(), p.in[k].shape());
+    return t[k].defined() ? t[k] : filled(0, p.in[k].dtype(), p.in[k].shape());
   };
   if (a.mode == ScatterMode::set || a.mode == ScatterMode::add)
     return {places.write(or_zero(0), or_zero(1), a.mode)};

@@ -19,7 +19,7 @@ namespace {
 void prepare_searchsorted(SearchAttrs& a, Tensors& in) {
   if (in[0].rank() != a.batch_dims + 1)
     fail("searchsorted: x1 needs one axis after {} batch axes: {}", a.batch_dims, *type_of(in[0]));
-  if (in.size() > 2 && in[2]) {
+  if (in.size() > 2 && in[2].defined()) {
     check_kind("searchsorted", integers, in[2].dtype());
     if (in[2].rank() != 1 || !decide_equal(in[2].shape()[0], in[0].shape()[0]))
       fail("searchsorted: sorter does not fit x1: {} and {}", *type_of(in[2]), *type_of(in[0]));

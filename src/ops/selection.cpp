@@ -78,8 +78,8 @@ static Tensor within_range(const Tensor& bound, DType type) {
 static Tensor clip_body(const Tensors& in) {
   Tensor x = in[0];
   check_kind("clip", ordered, x.dtype());
-  if (in.size() > 1 && in[1]) x = tn::maximum(x, within_range(in[1], x.dtype()));
-  if (in.size() > 2 && in[2]) x = tn::minimum(x, within_range(in[2], x.dtype()));
+  if (in.size() > 1 && in[1].defined()) x = tn::maximum(x, within_range(in[1], x.dtype()));
+  if (in.size() > 2 && in[2].defined()) x = tn::minimum(x, within_range(in[2], x.dtype()));
   return x;
 }
 

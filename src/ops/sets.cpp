@@ -70,10 +70,10 @@ Tensor row_order(const Tensor& rows) {
   Tensor order;
   for (int64_t k = columns - 1; k >= 0; --k) {
     Tensor column = tn::reshape(slice_axis(rows, 1, k, k + 1), {Dim(-1)});
-    Tensor next = tn::argsort(order ? tn::gather(column, {order}, Axes(0)) : column);
-    order = order ? tn::gather(order, {next}, Axes(0)) : next;
+    Tensor next = tn::argsort(order.defined() ? tn::gather(column, {order}, Axes(0)) : column);
+    order = order.defined() ? tn::gather(order, {next}, Axes(0)) : next;
   }
-  return order ? order : tn::iota({rows.shape()[0]});
+  return order.defined() ? order : tn::iota({rows.shape()[0]});
 }
 
 /// Whether each row of a sorted matrix differs from the one before it; the first one does.
@@ -93,7 +93,7 @@ Tensor ends_of_runs(const UniqueAttrs& a, const Tensor& starts, const Tensor& nu
     if (*a.size < 0) fail("unique: a negative size: {}", *a.size);
     return tn::searchsorted(number, tn::iota({*a.size + 1}));
   }
-  values_now("unique", starts, Hint{"give size=, the number of results"});
+  values_now("unique", starts, Hint{"give `size`, the number of results"});
   Tensor end = tn::reshape(value_of(starts.shape()[0], DType::i64), {1});
   return tn::concat({tn::nonzero(starts)[0], end}, 0);
 }

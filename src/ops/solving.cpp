@@ -76,10 +76,10 @@ Tensor triangle_of(const TriangularAttrs& a, const Tensor& x) {
 /// A·dX = dB - dA·X
 Tensors jvp_triangular(const TriangularAttrs& a, const Primal& p, const Tensors& t) {
   Tensor right = t[1];
-  if (t[0]) {
+  if (t[0].defined()) {
     Tensor change = triangle_of(a, t[0]);
     change = tn::matmul(a.transpose ? tn::matrix_transpose(change) : change, p.out[0]);
-    right = right ? right - change : -change;
+    right = right.defined() ? right - change : -change;
   }
   return {solve_triangular(p.in[0], right, a)};
 }
@@ -112,9 +112,9 @@ Tensor system(const Tensor& a, const Tensor& b, bool transpose = false) {
 /// A·dX = dB - dA·X
 Tensors jvp_solve(const SolveAttrs& a, const Primal& p, const Tensors& t) {
   Tensor right = t[1];
-  if (t[0]) {
+  if (t[0].defined()) {
     Tensor change = tn::matmul(a.transpose ? tn::matrix_transpose(t[0]) : t[0], p.out[0]);
-    right = right ? right - change : -change;
+    right = right.defined() ? right - change : -change;
   }
   return {system(p.in[0], right, a.transpose)};
 }
@@ -196,7 +196,7 @@ Tensors matrix_power_body(const PowerAttrs& a, const Tensors& in) {
   if (a.n < 0) x = inv_body({}, {x})[0];
   Tensor product;
   for (uint64_t rest = a.n < 0 ? -static_cast<uint64_t>(a.n) : static_cast<uint64_t>(a.n); rest;) {
-    if (rest & 1) product = product ? tn::matmul(product, x) : x;
+    if (rest & 1) product = product.defined() ? tn::matmul(product, x) : x;
     if (rest >>= 1) x = tn::matmul(x, x);
   }
   return {product};

@@ -32,7 +32,7 @@ Graph bits_at(TypeRef key, TypeRef out, const Shape& whole, const Shape& local) 
     line[k] = local[k];
     params.push_back(make_param(intern(Type{DType::u32, line, key->device})));
     Tensor term = params.back() * make_scalar(Scalar(stride.value()), DType::u32, false);
-    place = place ? place + term : term;
+    place = place.defined() ? place + term : term;
     stride *= whole[k];
   }
   Tensor words = tn::random_fold_in(params[0], place);

@@ -8,7 +8,7 @@
 namespace tn {
 namespace {
 
-Tensors each(const Tensors& list, const std::function<Tensor(const Tensor&)>& f) {
+Tensors each(const Tensors& list, const Callback<Tensor(const Tensor&)>& f) {
   Tensors made;
   for (const Tensor& x : list) made.push_back(f(x));
   return made;

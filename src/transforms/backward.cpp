@@ -40,8 +40,10 @@ bool is_older_than_trace(const Node& node) {
 /// A tensor from outside would be changed when the function is traced, and not when it runs.
 [[noreturn]] void fail_outside(const Tensor& x, std::string_view what) {
   std::string_view by = Trace::tracing() ? Trace::tracing()->by : "compile";
-  fail(Hint{by == "compile" ? "name what holds it: compile(f, inputs=state, outputs=state)"
-                            : "use grad or value_and_grad inside the function"},
+  bool is_compiled = by == "compile";
+  fail(Hint{is_compiled ? "name what holds it: compile(f, inputs=state, outputs=state)"
+                        : "use grad or value_and_grad inside the function",
+            is_compiled ? "name what holds it: tn::compile(f, std::tie(state))" : ""},
        "{}: {} from outside the traced function: {}", by, what, *type_of(x));
 }
 
@@ -52,7 +54,7 @@ void require_grad(Tensor& x, bool wanted) {
     fail(Fault::type, Hint{"convert it with astype(float32)"},
          "requires_grad: gradients exist for floating and complex tensors only: {}", *type_of(x));
   if (!wanted && !is_leaf(x))
-    fail(Hint{"x.detach() is its value alone"},
+    fail(Hint{"x.detach() is its value alone", "tn::stop_gradient(x) is its value alone"},
          "requires_grad: {} was computed from tensors that require gradients, and does too",
          *type_of(x));
   uint8_t bits = watch_bits(*x.node());
@@ -81,18 +83,18 @@ void watch(Tensor& parameter) {
 }
 
 Tensor grad(const Tensor& x) {
-  if (!x) fail_null_tensor();
+  if (!x.defined()) fail_null_tensor();
   return gradient_at(*x.node());
 }
 
 void set_grad(const Tensor& x, const Tensor& gradient) {
-  if (!x) fail_null_tensor();
-  if (gradient && x.node()->outs > 1)
-    fail(Hint{"call requires_grad_() on it first; in C++ require_grad(x)"},
+  if (!x.defined()) fail_null_tensor();
+  if (gradient.defined() && x.node()->outs > 1)
+    fail(Hint{"call requires_grad_() on it first", "call require_grad(x) first"},
          "grad: the tensor is one of several results of an op, and cannot hold a gradient");
-  if ((gradient || grad(x)) && is_older_than_trace(*x.node()))
+  if ((gradient.defined() || grad(x).defined()) && is_older_than_trace(*x.node()))
     fail_outside(x, "a gradient is set of a tensor");
-  exchange_gradient(*x.node(), gradient
+  exchange_gradient(*x.node(), gradient.defined()
                                    ? flat::fitting(gradient, x, "gradient", {"grad"}, "the tensor")
                                    : gradient);
 }
@@ -105,7 +107,7 @@ Tensor as_variable(const Tensor& value, Tensor gradient, bool kept) {
 }
 
 void rebind(Tensor& variable, Tensor value) {
-  if (!variable || !value) fail_null_tensor();
+  if (!variable.defined() || !value.defined()) fail_null_tensor();
   Node& old = *variable.node();
   uint8_t bits = watch_bits(old);
   if (bits & kLeaf) {
@@ -117,7 +119,8 @@ void rebind(Tensor& variable, Tensor value) {
     NoGrad off;
     if (!value.node()->op || watch_bits(*value.node())) value = emit(ops::copy, {value});
     Tensor gradient = exchange_gradient(old, {});  // goes where the value is
-    value = as_variable(value, gradient ? gradient.to(value.device()) : gradient, bits & kKept);
+    value = as_variable(value, gradient.defined() ? gradient.to(value.device()) : gradient,
+                        bits & kKept);
     mark_replaced(old);
     if (Trace* trace = Trace::tracing()) trace->leaves.push_back(value);
   }
@@ -129,12 +132,13 @@ void rebind(Tensor& variable, Tensor value) {
 namespace {
 
 Tensor cotangent_of(const Tensor& loss, const Tensor& given) {
-  if (given) return flat::fitting(given, loss, "gradient", {"backward"}, "the loss");
+  if (given.defined()) return flat::fitting(given, loss, "gradient", {"backward"}, "the loss");
   if (!is_float(loss.dtype()))
     fail(Fault::type, Hint{"take a real number of it, such as abs"},
          "backward: the loss must be a real floating number, not {}", *type_of(loss));
   if (!decide_equal(loss.shape().elements(), 1))
-    fail(Hint{"reduce it with sum or mean, or give a gradient of its type: x.backward(gradient)"},
+    fail(Hint{"reduce it with sum or mean, or give a gradient of its type: x.backward(gradient)",
+              "reduce it with sum or mean, or give a cotangent: tn::backward(x, cotangent)"},
          "backward: the loss must have one element, not {}", *type_of(loss));
   Tensor one = make_scalar(1.0, loss.dtype(), false);
   Tensor ones = loss.rank() == 0 ? one : tn::broadcast_to(one, loss.shape());
@@ -146,8 +150,10 @@ Tensor cotangent_of(const Tensor& loss, const Tensor& given) {
 
 [[noreturn]] void fail_without_leaf(const Tensor& loss) {
   Hint hint = is_grad_enabled()
-                  ? Hint{"set x.requires_grad = True before computing from x"}
-                  : Hint{"compute the loss, and call backward(), outside of no_grad()"};
+                  ? Hint{"set x.requires_grad = True before computing from x",
+                         "call tn::require_grad(x) before computing from x"}
+                  : Hint{"compute the loss, and call backward(), outside of no_grad()",
+                         "compute the loss, and call backward(), outside of a tn::NoGrad"};
   fail(hint, "backward: no tensor that requires a gradient leads to this {}", *type_of(loss));
 }
 
@@ -161,20 +167,27 @@ Tensor cotangent_of(const Tensor& loss, const Tensor& given) {
          "backward: {}, which the loss depends on, was assigned a new value", *type_of(end));
   if (bits & kSpent)
     fail(Hint{"detach() values of an earlier step; for two losses of one graph, call"
-              " loss.backward(retain_graph=True) first"},
+              " loss.backward(retain_graph=True) first",
+              "use stop_gradient of values of an earlier step; for two losses of one graph, call"
+              " tn::backward(loss, {}, true) first"},
          "backward: the graph of the {}{} was released by an earlier backward()", node.op->name,
          at);
   if (!node.op)
     fail(
         Hint{"give the parameters to an optimizer, or call requires_grad_() on them, before the "
              "compiled part is called; call the function itself instead of an executable; detach() "
-             "the result where no gradients are wanted"},
+             "the result where no gradients are wanted",
+             "give the parameters to an optimizer, or call tn::require_grad on them, before the "
+             "compiled part is called; call the function itself instead of an executable; use "
+             "tn::stop_gradient of the result where no gradients are wanted"},
         "backward: {}, which the loss depends on, was computed by an executable, or by a compiled "
         "part whose parameters do not require gradients",
         *type_of(end));
   if (node.op == &param_leaf) fail_outside(end, "backward() leads to an argument");
   fail(
       Hint{"give the parameters to an optimizer, or call requires_grad_() on them, so that ops are "
+           "kept when they are computed",
+           "give the parameters to an optimizer, or call tn::require_grad on them, so that ops are "
            "kept when they are computed"},
       "backward: the {}{} was evaluated before backward(), and its operands were released",
       node.op->name, at);
@@ -182,8 +195,8 @@ Tensor cotangent_of(const Tensor& loss, const Tensor& given) {
 
 /// Other threads may add to it at the same time.
 void add_gradient(Node& leaf, Tensor term) {
-  while (offer_gradient(leaf, term))
-    if (Tensor before = exchange_gradient(leaf, {})) term = tn::add(before, term);
+  while (offer_gradient(leaf, term).defined())
+    if (Tensor before = exchange_gradient(leaf, {}); before.defined()) term = tn::add(before, term);
 }
 
 /// Computes the sums of gradients: pending, they hold what every term is computed from, so that a
@@ -192,7 +205,7 @@ void settle(const Tensors& leaves) {
   if (Trace::current()) return;
   Tensors sums;
   for (const Tensor& leaf : leaves)
-    if (Tensor sum = gradient_at(*leaf.node())) sums.push_back(std::move(sum));
+    if (Tensor sum = gradient_at(*leaf.node()); sum.defined()) sums.push_back(std::move(sum));
   eval(sums);
 }
 
@@ -215,21 +228,21 @@ void let_go(const Tape& tape) {
 }  // namespace
 
 void backward(const Tensor& loss, const Tensor& cotangent, bool retain_graph) {
-  if (!loss) fail_null_tensor();
+  if (!loss.defined()) fail_null_tensor();
   if (!(watch_bits(*loss.node()) & kOnPath)) fail_without_leaf(loss);
   forget_lost_gradients();
   NoGrad off;
   Tensor ct = cotangent_of(loss, cotangent);
   WatchedTape back = tape_to_leaves(loss);
-  if (back.blocked) fail_blocked(back.blocked);
+  if (back.blocked.defined()) fail_blocked(back.blocked);
   if (back.leaves.empty()) fail_without_leaf(loss);
   for (const Tensor& leaf : back.leaves)
     if (is_older_than_trace(*leaf.node())) fail_outside(leaf, "backward() leads to a tensor");
   Tensors gradients = sweep_back(back.tape, back.leaves, {ct});
   bool adds = false;
   for (size_t i = 0; i < gradients.size(); ++i) {
-    if (!gradients[i]) continue;
-    adds |= static_cast<bool>(gradient_at(*back.leaves[i].node()));
+    if (!gradients[i].defined()) continue;
+    adds |= gradient_at(*back.leaves[i].node()).defined();
     add_gradient(*back.leaves[i].node(), std::move(gradients[i]));
   }
   if (!retain_graph) let_go(back.tape);

@@ -51,7 +51,8 @@ int64_t lowest_unused() {
 Tensors dense(const Tensors& list, const Tensors& like) {
   Tensors made = list;
   for (size_t i = 0; i < made.size(); ++i)
-    if (!made[i] && is_differentiable(like[i].dtype())) made[i] = zeros_of(type_of(like[i]));
+    if (!made[i].defined() && is_differentiable(like[i].dtype()))
+      made[i] = zeros_of(type_of(like[i]));
   return made;
 }
 
@@ -61,7 +62,7 @@ Tensors checked(Tensors made, const Tensors& like, std::string_view rule, std::s
   if (made.size() != like.size())
     fail("{}: {} returns {} {}s for {} {}s", kName, rule, made.size(), what, like.size(), owner);
   for (size_t i = 0; i < made.size(); ++i) {
-    if (!made[i]) continue;
+    if (!made[i].defined()) continue;
     if (!decide_equal(made[i].shape(), like[i].shape()))
       fail("{}: {} returns {} as the {} of {} {}, which is {}", kName, rule, *type_of(made[i]),
            what, owner, i, *type_of(like[i]));
@@ -92,7 +93,7 @@ Tensors transpose_jvp(const CustomRules& rules, const Tensors& primals, const Te
   }
   Tensors made = apply_jvp(rules, primals, tangents, out), results, cts;
   for (size_t i = 0; i < made.size(); ++i)
-    if (made[i] && ct[i]) results.push_back(made[i]), cts.push_back(ct[i]);
+    if (made[i].defined() && ct[i].defined()) results.push_back(made[i]), cts.push_back(ct[i]);
   trace.end();
   return spread(sweep_back(tape_of(inputs, results), inputs, cts), varying);
 }
@@ -148,7 +149,7 @@ std::shared_ptr<const CustomRules> batched_rules(std::shared_ptr<const CustomRul
           },
           primals + ct + out, batched + Mask(2 * m, true));
       for (size_t i = 0; i < n; ++i)
-        if (back[i] && !batched[i]) back[i] = tn::sum(back[i], Axes(0));
+        if (back[i].defined() && !batched[i]) back[i] = tn::sum(back[i], Axes(0));
       return back;
     };
   if (rules->jvp)
@@ -284,7 +285,7 @@ Tensors vjp_custom(GraphRef graph, const Primal& p, const Tensors& ct) {
                     d.outputs);
   }
   for (size_t i = 0; i < back.size(); ++i)  // a rule may have computed it elsewhere
-    if (back[i]) back[i] = back[i].to(p.in[i].device());
+    if (back[i].defined()) back[i] = back[i].to(p.in[i].device());
   back.resize(p.in.size());
   return back;
 }

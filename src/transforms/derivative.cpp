@@ -42,7 +42,7 @@ Tensors transpose_jvp(const Application& a, const Tensors& cts, const std::vecto
   Tensors out, given;
   Tensors made = a.op.rules->jvp(a.attrs, {a.in, a.out, wanted}, tangents);
   for (size_t i = 0; i < made.size(); ++i)
-    if (made[i] && cts[i]) out.push_back(made[i]), given.push_back(cts[i]);
+    if (made[i].defined() && cts[i].defined()) out.push_back(made[i]), given.push_back(cts[i]);
   return spread(sweep_back(tape_of(params, out), params, given), wanted);
 }
 
@@ -71,17 +71,19 @@ Tensors jvp_of_body(const Application& a, const Tensors& tangents) {
   return sweep_forward(tape_of(body.copies, body.out), chosen(tangents, given));
 }
 
-Tensor added(const Tensor& a, const Tensor& b) { return !a ? b : !b ? a : tn::add(a, b); }
+Tensor added(const Tensor& a, const Tensor& b) {
+  return !a.defined() ? b : !b.defined() ? a : tn::add(a, b);
+}
 
 /// A term of an elementwise derivative may be smaller than the result, where others broadcast it.
 Tensor broadcast_like(const Tensor& t, const Tensor& out) {
-  return t && t.shape() != out.shape() ? tn::broadcast_to(t, out.shape()) : t;
+  return t.defined() && t.shape() != out.shape() ? tn::broadcast_to(t, out.shape()) : t;
 }
 
 Tensors jvp_by_partials(const Application& a, const Tensors& tangents) {
   Tensor sum;
   for (size_t k = 0; k < a.in.size(); ++k)
-    if (auto partial = a.op.rules->partials[static_cast<int>(k)]; partial && tangents[k])
+    if (auto partial = a.op.rules->partials[static_cast<int>(k)]; partial && tangents[k].defined())
       sum = added(sum, partial(a.attrs, tangents[k], a.in, a.out[0]));
   return {broadcast_like(sum, a.out[0])};
 }
@@ -90,7 +92,7 @@ Tensors jvp_linear(const Application& a, const Tensors& tangents) {
   Tensors in = a.in;
   if (a.op.linear == Linear::jointly) {
     for (size_t k = 0; k < in.size(); ++k)
-      if (tangents[k])
+      if (tangents[k].defined())
         in[k] = tangents[k];
       else if (is_differentiable(in[k].dtype()))
         in[k] = zeros_of(type_of(in[k]));
@@ -98,7 +100,7 @@ Tensors jvp_linear(const Application& a, const Tensors& tangents) {
   }
   Tensor sum;
   for (size_t k = 0; k < in.size(); ++k) {
-    if (!tangents[k]) continue;
+    if (!tangents[k].defined()) continue;
     in[k] = tangents[k];
     sum = added(sum, emit_all(a.op, in, a.attrs)[0]);
     in[k] = a.in[k];
@@ -108,7 +110,7 @@ Tensors jvp_linear(const Application& a, const Tensors& tangents) {
 
 bool any_set(const Tensors& list) {
   for (const Tensor& t : list)
-    if (t) return true;
+    if (t.defined()) return true;
   return false;
 }
 
@@ -117,7 +119,7 @@ bool any_set(const Tensors& list) {
 /// Tangents and cotangents are where their values are; single numbers of the host go there.
 static Tensors placed_like(Tensors list, const Tensors& values) {
   for (size_t i = 0; i < list.size(); ++i)
-    if (list[i]) list[i] = list[i].to(values[i].device());
+    if (list[i].defined()) list[i] = list[i].to(values[i].device());
   return list;
 }
 
@@ -153,7 +155,7 @@ static Tensors cotangents_of(const Application& a, const Tensors& given,
       back[k] = op.rules->adjoint(a.attrs, cts[0], a.in, place);
     else if (auto partial = op.rules->partials[place])
       back[k] = partial(a.attrs, cts[0], a.in, a.out[0]);
-    if (back[k] && op.is_elementwise()) back[k] = sum_to(back[k], a.in[k].shape());
+    if (back[k].defined() && op.is_elementwise()) back[k] = sum_to(back[k], a.in[k].shape());
   }
   return back;
 }

@@ -30,7 +30,7 @@ class OnBehalfOf {
 struct Sum {
   Tensor value;
   void add(Tensor term) {
-    if (!value) {
+    if (!value.defined()) {
       value = std::move(term);
       return;
     }
@@ -40,7 +40,7 @@ struct Sum {
   Tensor take(TypeRef type) {
     Tensor whole = std::move(value);
     value = {};
-    return whole ? cast_to(whole, type->dtype) : whole;
+    return whole.defined() ? cast_to(whole, type->dtype) : whole;
   }
 };
 
@@ -69,7 +69,8 @@ Tensors sweep_back(const Tape& tape, std::span<const Tensor> inputs, const Tenso
   std::vector<bool> varies = varying_values(tape, inputs);
   std::vector<Sum> sums(static_cast<size_t>(tape.values));
   for (size_t i = 0; i < cotangents.size(); ++i)
-    if (int32_t v = tape.outputs[i]; v != kNoVal && cotangents[i] && varies[static_cast<size_t>(v)])
+    if (int32_t v = tape.outputs[i];
+        v != kNoVal && cotangents[i].defined() && varies[static_cast<size_t>(v)])
       sums[static_cast<size_t>(v)].add(cotangents[i]);
   Tensors cts, in, out;
   std::vector<bool> wanted;
@@ -81,7 +82,7 @@ Tensors sweep_back(const Tape& tape, std::span<const Tensor> inputs, const Tenso
     cts.clear(), wanted.clear();
     for (int i = 0; i < node.outs; ++i) {
       cts.push_back(sums[static_cast<size_t>(e->value + i)].take(node.slots()[i].type));
-      any |= static_cast<bool>(cts.back());
+      any |= cts.back().defined();
     }
     if (!any) continue;
     for (int32_t v : tape.operands_of(*e))
@@ -90,7 +91,7 @@ Tensors sweep_back(const Tape& tape, std::span<const Tensor> inputs, const Tenso
     in = operands_of(tape, *e), out = results_of(node);
     Tensors back = vjp_of({*node.op, attrs_data(node), in, out}, cts, wanted);
     for (size_t k = 0; k < back.size(); ++k) {
-      if (!back[k] || !wanted[k]) continue;
+      if (!back[k].defined() || !wanted[k]) continue;
       invariant(decide_equal(back[k].shape(), in[k].shape()),
                 "vjp of {}: {} for operand {} of type {}", node.op->name, *type_of(back[k]), k,
                 *type_of(in[k]));
@@ -115,7 +116,7 @@ Tensors sweep_forward(const Tape& tape, const Tensors& tangents) {
       given.push_back(v == kNoVal ? Tensor() : values[static_cast<size_t>(v)]);
     Tensors made = jvp_of({*node.op, attrs_data(node), in, out}, given);
     for (size_t i = 0; i < out.size(); ++i) {
-      if (!made[i] || !is_differentiable(out[i].dtype())) continue;
+      if (!made[i].defined() || !is_differentiable(out[i].dtype())) continue;
       invariant(decide_equal(made[i].shape(), out[i].shape()),
                 "jvp of {}: {} for a result of type {}", node.op->name, *type_of(made[i]),
                 *type_of(out[i]));

@@ -42,7 +42,7 @@ Tensors results_of(Node& node) {
 
 void check_given(const Tensors& list, std::string_view by, std::string_view what) {
   for (size_t i = 0; i < list.size(); ++i)
-    if (!list[i]) fail(Fault::type, "{}: {} {} is missing", by, what, i);
+    if (!list[i].defined()) fail(Fault::type, "{}: {} {} is missing", by, what, i);
 }
 
 Tensor taped_copy(const Tensor& x) {

@@ -209,7 +209,7 @@ ScanResult scan(const ScanBody& body, const Tensors& carry, const Tensors& xs,
     if (!typed) check_carry(in, step.carry, "scan");
     Device here = device_of(bodies.params);
     for (Tensor& y : step.ys)
-      if (y && y.rank() == 0 && y.device().is_host()) y = y.to(here);
+      if (y.defined() && y.rank() == 0 && y.device().is_host()) y = y.to(here);
     return step.carry + step.ys;
   };
   size_t results = bodies.run(one_step, "result").size();

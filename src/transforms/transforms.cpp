@@ -34,7 +34,9 @@ void check_inexact(const Tensor& x, size_t i, const Names& names) {
        argument_name(names, i), *type_of(x));
 }
 
-Tensor dense(const Tensor& t, const Tensor& like) { return t ? t : zeros_of(type_of(like)); }
+Tensor dense(const Tensor& t, const Tensor& like) {
+  return t.defined() ? t : zeros_of(type_of(like));
+}
 
 }  // namespace
 
@@ -74,7 +76,8 @@ Tensors Pullback::operator()(const Tensors& cotangents) const {
     fail("{}: {} cotangents for {} results", names.transform, cotangents.size(), out.size());
   Tensors cts = cotangents;
   for (size_t i = 0; i < cts.size(); ++i)
-    if (cts[i]) cts[i] = fitting(cts[i], out[i], "cotangent", names, result_name(names, i));
+    if (cts[i].defined())
+      cts[i] = fitting(cts[i], out[i], "cotangent", names, result_name(names, i));
   Tensors back = sweep_back(record_->tape, record_->inputs, cts);
   for (size_t i = 0; i < back.size(); ++i) back[i] = dense(back[i], record_->inputs[i]);
   return back;
@@ -99,7 +102,7 @@ Derivatives jvp(const Function& f, const Tensors& primals, const Tensors& tangen
   Trace trace(names.transform, Trace::Values::known);
   Tensors args = primals, inputs, given;
   for (size_t i = 0; i < args.size(); ++i) {
-    if (!tangents[i]) continue;
+    if (!tangents[i].defined()) continue;
     check_inexact(args[i], i, names);
     given.push_back(fitting(tangents[i], args[i], "tangent", names, argument_name(names, i)));
     inputs.push_back(args[i] = taped_copy(args[i]));
@@ -116,8 +119,8 @@ Derivatives jvp(const Function& f, const Tensors& primals, const Tensors& tangen
   return result;
 }
 
-std::function<Derivatives(const Tensors&)> value_and_grad(Function f, std::vector<int> argnums,
-                                                          Names names) {
+Callback<Derivatives(const Tensors&)> value_and_grad(Function f, std::vector<int> argnums,
+                                                     Names names) {
   return [f = std::move(f), argnums = std::move(argnums),
           names = std::move(names)](const Tensors& args) -> Derivatives {
     Pullback pullback(f, args, argnums, names);

@@ -4,8 +4,10 @@
 
 #include "base/error.h"
 #include "ir/place.h"
+#include "tenon/compiled_call.h"
 #include "tenon/control_flow.h"
 #include "tenon/nn/visit.h"
+#include "tenon/transforms.h"
 #include "tenon/tree_functions.h"
 #include "tenon/vmap.h"
 #include "transforms/derivative.h"
@@ -28,7 +30,7 @@ std::string Path::accessed() const {
 }
 
 bool Slot::is_trainable() const {
-  return tensor && owner && !is_buffer && !owner->frozen.contains(field);
+  return tensor.defined() && owner && !is_buffer && !owner->frozen.contains(field);
 }
 
 /// Its length, then eight characters a word.
@@ -46,26 +48,38 @@ void Words::add_beyond(uint64_t word) {
   more_.push_back(word);
 }
 
+Visitor::~Visitor() = default;
+
+Contents::Contents(std::string_view by) : by(by) {}
+Contents::~Contents() = default;
+void Contents::argument(size_t) { first.push_back(tensors.size()); }
+void Contents::setting(const Path&, uint64_t bits) { structure.push_back(bits); }
+
 void Contents::module(const Path&, nn::ModuleBase& module) { structure.push_back(module.training); }
 
 void Contents::tensor(const Slot& slot) {
   if (slot.owner) {
-    structure.push_back(slot.tensor ? 1 + slot.is_trainable() : 0);
-    if (!slot.tensor) return;
+    structure.push_back(slot.tensor.defined() ? 1 + slot.is_trainable() : 0);
+    if (!slot.tensor.defined()) return;
     fixed.resize(tensors.size());
     fixed.push_back(!slot.is_trainable());
     tensors.push_back(slot.tensor);
     return;
   }
-  if (!slot.tensor && !allows_null) fail("{}: {} is a null tensor", by, slot.path.accessed());
+  if (!slot.tensor.defined() && !allows_null)
+    fail("{}: {} is a null tensor", by, slot.path.accessed());
   if (takes_over)
     tensors.push_back(std::move(slot.tensor));
   else
     tensors.push_back(slot.tensor);
 }
 
+void Filling::tensor(const Slot& slot) {
+  if (!slot.is_absent()) slot.tensor = std::move(*next++);
+}
+
 void Hollowing::tensor(const Slot& slot) {
-  if (!slot.tensor) return;
+  if (!slot.tensor.defined()) return;
   static const Tensor& present = *new Tensor(false);  // outlives every function
   slot.tensor = slot.owner ? present : Tensor();      // null in a module is absent
 }
@@ -94,13 +108,13 @@ struct Paths final : Visitor {
 
 }  // namespace
 
-std::vector<std::string> paths_in(const std::function<void(Visitor&)>& tree) {
+std::vector<std::string> paths_in(const Callback<void(Visitor&)>& tree) {
   Paths paths;
   tree(paths);
   return std::move(paths.all);
 }
 
-void fill(std::string_view by, Tensors leaves, const std::function<void(Visitor&)>& tree) {
+void fill(std::string_view by, Tensors leaves, const Callback<void(Visitor&)>& tree) {
   size_t places = paths_in(tree).size();
   if (places != leaves.size()) fail_leaves(by, places, leaves.size());
   Filling filling(leaves.data());
@@ -155,6 +169,29 @@ flat::Names typed::AnyRun::names() {
             visit_result(finding);
             return finding.found == "result" ? "the result" : finding.found;
           }};
+}
+
+flat::Derivatives typed::AnyRun::value_and_grad(const std::vector<int>& numbers) {
+  return flat::value_and_grad(function(), numbers, names())(in.tensors);
+}
+
+std::vector<int> typed::trained_in(const tree::Contents& in,
+                                   std::initializer_list<size_t> arguments) {
+  std::vector<int> numbers;
+  for (size_t argument : arguments)
+    for (size_t i = in.first[argument]; i < in.first[argument + 1]; ++i)
+      if (!in.is_fixed(i)) numbers.push_back(static_cast<int>(i));
+  return numbers;
+}
+
+Tensors typed::placed(size_t count, const std::vector<int>& numbers, Tensor* derivatives) {
+  Tensors all(count);
+  for (int i : numbers) all[static_cast<size_t>(i)] = std::move(*derivatives++);
+  return all;
+}
+
+std::shared_ptr<const void> typed::shared(const void* value, void (*destroy)(const void*)) {
+  return {value, destroy};
 }
 
 void typed::AnyRun::forget_tensors() {

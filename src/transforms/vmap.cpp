@@ -37,7 +37,8 @@ BatchArgs batch_args(const Tensors& args, const BatchAxes& in_axes, const Names&
       continue;
     }
     if (args[i].rank() == 0)
-      fail(Hint{"give it in_axes None to use the same value for every example"},
+      fail(Hint{"give it in_axes None to use the same value for every example",
+                "give it the axis tn::none to use the same value for every example"},
            "vmap: {} has no axis to map over: {}", argument_name(names, i), *type_of(args[i]));
     int axis = batch_axis(*given, *type_of(args[i]), names, argument_name, i);
     Dim size = args[i].shape()[axis];
@@ -49,7 +50,8 @@ BatchArgs batch_args(const Tensors& args, const BatchAxes& in_axes, const Names&
     made.args.push_back({axis ? tn::moveaxis(args[i], Axes(axis), Axes(0)) : args[i], true});
   }
   if (!first)
-    fail(Hint{"map at least one argument: in_axes=0"}, "vmap: no argument is mapped over");
+    fail(Hint{"map at least one argument: in_axes=0", "map at least one argument: vmap(f, {0})"},
+         "vmap: no argument is mapped over");
   return made;
 }
 
@@ -69,7 +71,7 @@ Tensor place_batch(const Batched& out, const Maybe<int>& axis, Dim size, const N
 }  // namespace
 
 Tensors call_mapped(const Function& f, const Tensors& args, const BatchAxes& in_axes,
-                    const std::function<BatchAxes()>& out_axes, const Names& names) {
+                    const Callback<BatchAxes()>& out_axes, const Names& names) {
   check_given(args, names.transform, "argument");
   BatchArgs given = batch_args(args, in_axes, names);
   Tensors params, examples = args;

@@ -1,13 +1,17 @@
 // Errors of the C++ API that Python checks before it calls it.
 #include <doctest/doctest.h>
 
+#include <functional>
+
 #include "errors.h"
+#include "tenon/backward.h"
 #include "tenon/compile.h"
 #include "tenon/executable.h"
 #include "tenon/flat.h"
 #include "tenon/model_blocks.h"
 #include "tenon/ops.h"
 #include "tenon/physical_model.h"
+#include "tenon/vmap.h"
 
 using namespace tn;
 
@@ -105,4 +109,33 @@ TEST_CASE("errors of ops and models") {
   PhysicalModel physical = model::compile(linear, {.shapes = {{"x", "4 3"}}});
   check_error("evaluate: params has no 'linear.",
               [&] { physical.evaluate({}, {{"x", ones({4, 3})}}); });
+}
+
+TEST_CASE("errors in traced functions have the line of the call, and hints in C++") {
+  Tensor x = ones({2, 2});
+  auto error_of = [&](auto&& read) {
+    return error_in([&] {
+      compile([&](Tensor y) {
+        read(y);
+        return y;
+      })(x);
+    });
+  };
+  std::string text = error_of([](Tensor& y) { return y[{0, 0}].item<float>(); });
+  CHECK(contains(text, "compile: cannot evaluate a tensor while tracing"));
+  CHECK(contains(text, "test_api_errors.cpp:" + std::to_string(__LINE__ - 2)));
+  CHECK(contains(text, "tn::print to print values"));
+  auto has_line = [&](auto&& read) {
+    return contains(error_of(read), "\n  at ") && contains(error_of(read), "test_api_errors.cpp");
+  };
+  CHECK(has_line([](Tensor& y) { return y.to_vector<float>(); }));
+  CHECK(has_line([](Tensor& y) { return y.eval(); }));
+  CHECK(has_line([](Tensor& y) { return y.to_string(); }));
+  CHECK(has_line([](Tensor& y) { return y.data<float>(); }));
+  CHECK(has_line([](Tensor& y) { return eval({y}); }));
+  // A conversion has no place: the error has that of the tensor.
+  CHECK(contains(error_of([](Tensor& y) { return static_cast<double>(sum(y)); }),
+                 "tracing: it was made at "));
+  CHECK(contains(error_in([&] { backward(sum(x)); }), "call tn::require_grad(x) before"));
+  CHECK(contains(error_in([&] { vmap([](Tensor y) { return y; }, {none})(x); }), "vmap(f, {0})"));
 }

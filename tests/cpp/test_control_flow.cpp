@@ -159,7 +159,7 @@ TEST_CASE("a scan in a scan, with a cond inside") {
     for (int64_t i = 0; i < 2; ++i)
       for (int64_t k = 0; k < 3; ++k) {
         c = choose(c, index(in[1], {i, k}));
-        total = total ? total + sum(c) : sum(c);
+        total = total.defined() ? total + sum(c) : sum(c);
       }
     return Tensors{sum(c) + total};
   };

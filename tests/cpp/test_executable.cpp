@@ -1,6 +1,8 @@
 // Executables in one process: values, ranges, errors.
 #include <doctest/doctest.h>
 
+#include <functional>
+
 #include "executable_models.h"
 
 using namespace tn;

@@ -33,7 +33,7 @@ Tensors run(const Resolved& model, const Tensors& data) {
   Tensors given = first_values(model, random::key(0));
   size_t next = 0;
   for (Tensor& value : given)
-    if (!value) value = data[next++];
+    if (!value.defined()) value = data[next++];
   if (draws(model)) given.push_back(random::key(1));
   return record(model, given);
 }

@@ -1,6 +1,7 @@
 // The structural key: which flushes share a plan.
 #include <doctest/doctest.h>
 
+#include <complex>
 #include <functional>
 
 #include "eval/eval.h"

@@ -98,7 +98,7 @@ TEST_CASE("typed: results of any structure") {
   for (int again = 0; again < 2; ++again) {
     CHECK(floats(module(layer).weight) == floats(layer.weight * 2));
     CHECK(floats(module(layer).bias) == floats(layer.bias));
-    CHECK(!module(plain).bias);
+    CHECK(!module(plain).bias.defined());
   }
 }
 

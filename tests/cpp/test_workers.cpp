@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <bit>
+#include <functional>
 #include <numeric>
 #include <thread>
 

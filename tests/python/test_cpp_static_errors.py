@@ -23,6 +23,9 @@ MISUSES = {
     "auto y = tn::compile([](tn::Tensor) {})(tn::Tensor());": "the function returns nothing",
     "auto y = tn::while_loop([](int i) { return i < 3; }, [](int i) { return i + 1; }, 0);":
         "the carry is a number, which is a constant",
+    "tn::Tensor x; if (x == x) return 1;": "a tensor is no condition: write tn::all(x == y)",
+    "tn::Tensor x; if (!x || x[0]) return 1;": "and x.defined() for whether there is a tensor",
+    "tn::Tensor x; while (tn::any(x > 1) && x < 2) return 1;": "a tensor is no condition",
     "tn::Tensor x; tn::scan([](tn::Tensor h, tn::Tensor x) { return h + x; }, x, x);":
         "the body returns the new carry and an output",
 }

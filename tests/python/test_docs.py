@@ -25,6 +25,7 @@ FRAGMENTS_BEGIN = """#include <tenon/tenon.h>
 #include <tenon/nn.h>
 #include <tenon/optim.h>
 
+#include <cmath>
 #include <iostream>
 
 namespace nn = tn::nn;

@@ -5,14 +5,14 @@
 //
 //     for (auto& [name, w] : model.parameters())
 //       if (w.rank() > 1) w = tn::nn::init::he_normal()(w);
-#include <functional>
 #include <string_view>
 
+#include "tenon/callback.h"
 #include "tenon/tensor.h"
 
 namespace tn::nn::init {
 
-using Initializer = std::function<Tensor(const Tensor& like)>;
+using Initializer = Callback<Tensor(const Tensor& like)>;
 
 /// `value` everywhere.
 Initializer constant(double value);

@@ -18,7 +18,7 @@ struct ValueAndGrad {
 };
 
 // For the library.
-ValueAndGrad<Tensors> value_and_grad_in(const Visit& model, const std::function<Tensors()>& f);
+ValueAndGrad<Tensors> value_and_grad_in(const Visit& model, const Callback<Tensors()>& f);
 
 /// A function that returns what `f` returns, and its gradient for the trainable parameters of the
 /// model. `f` uses the model, given to it or not, and returns a scalar, or a tree whose first
@@ -54,7 +54,7 @@ void visit_state(auto& model, Visitor& visitor) { model.as_visit()(visitor); }
 class StateCalls {
  public:
   /// `keep` copies the state; what it returns puts the copy back.
-  StateCalls(Visit state, std::function<std::function<void()>()> keep, CompileSettings settings);
+  StateCalls(Visit state, Callback<Callback<void()>()> keep, CompileSettings settings);
   void operator()(flat::CompiledCall& call) const;
   std::string show(std::string_view stage, flat::CompiledCall& call) const;
   std::string explain(flat::CompiledCall& call) const;
@@ -70,9 +70,8 @@ template <class F, class... S>
 class StatefulFunction : public typed::CallableAs<StatefulFunction<F, S...>, F>,
                          public typed::InspectedAs<StatefulFunction<F, S...>, F> {
  public:
-  StatefulFunction(F f, std::tuple<S&...> state, CompileSettings settings,
-                   std::source_location place)
-      : place(place),
+  StatefulFunction(F f, std::tuple<S&...> state, CompileSettings settings, std::source_location at)
+      : place(at),
         f_(std::make_shared<F>(std::move(f))),
         calls_(
             [state](Visitor& v) {

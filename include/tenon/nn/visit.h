@@ -8,7 +8,6 @@
 // A field is a tree (tree.h) of tensors and modules. A null tensor is absent. Numbers are settings:
 // compiled functions are traced again when they change.
 #include <concepts>
-#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -16,6 +15,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "tenon/callback.h"
 #include "tenon/error.h"
 #include "tenon/tree.h"
 
@@ -50,7 +50,7 @@ struct Buffer {};
 inline constexpr Buffer buffer;
 
 /// A model, an optimizer or other state, as something to visit.
-using Visit = std::function<void(Visitor&)>;
+using Visit = Callback<void(Visitor&)>;
 
 template <class T>
 concept IsModule = std::derived_from<T, ModuleBase>;
@@ -74,7 +74,7 @@ struct LoadWeights {
   /// What floating-point weights become, whatever they are and were. Otherwise types must fit.
   Maybe<DType> dtype = {};
   /// What another library's names become; "": left out.
-  std::function<std::string(const std::string& name)> rename = {};
+  Callback<std::string(const std::string& name)> rename = {};
   /// Of a file: as load_safetensors has it.
   std::optional<bool> verify = {};
 };

@@ -12,7 +12,7 @@ namespace tn::optim {
 using nn::TensorMap;
 
 /// A learning rate from the number of steps before.
-using Schedule = std::function<Tensor(const Tensor& step)>;
+using Schedule = Callback<Tensor(const Tensor& step)>;
 
 /// A number, a scalar, or a schedule. By default that of the optimizer.
 struct LearningRate {
@@ -25,14 +25,14 @@ struct LearningRate {
   template <std::invocable<const Tensor&> F>
     requires(!nn::IsModule<F>)
   LearningRate(F f) : schedule(std::move(f)) {}
-  bool is_given() const { return value || schedule; }
+  bool is_given() const { return value.defined() || schedule; }
 };
 
 /// A number, or a function of each parameter:
 /// `[](auto& name, auto& w) { return w.rank() > 1 ? 0.1 : 0; }`.
 struct WeightDecay {
   double value = 0;
-  std::function<double(const std::string& name, const Tensor& parameter)> by_parameter = {};
+  Callback<double(const std::string& name, const Tensor& parameter)> by_parameter = {};
 
   WeightDecay(double number) : value(number) {}
   template <std::invocable<const std::string&, const Tensor&> F>

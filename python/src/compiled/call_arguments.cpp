@@ -213,8 +213,8 @@ void CallArguments::add_gradients() {
     const Node& node = *tensors[k].node();
     if (is_argument(k) || !is_variable(node)) continue;
     Tensor gradient = gradient_at(node);
-    word(static_cast<bool>(gradient));
-    if (!gradient) continue;
+    word(gradient.defined());
+    if (!gradient.defined()) continue;
     have_gradients_.push_back(k);
     leaves_.push_back(wrapped(std::move(gradient)));
     add_leaf(leaves_.size() - 1);

@@ -34,7 +34,7 @@ void VariableChange::apply(const CallArguments& args, std::span<Tensor>& results
   if (!rebound) {
     exchange_gradient(*variable.node(), std::move(left));
   } else {
-    if (variable) mark_replaced(*variable.node());
+    if (variable.defined()) mark_replaced(*variable.node());
     variable = as_variable(value, std::move(left));
   }
   if (!required) require_grad(variable, false);
@@ -47,7 +47,7 @@ TracedVariables::TracedVariables(const CallArguments& args, const Tensors& param
     nb::object object = nb::borrow(args.object(k));
     leaves[args.key.at[k]] = object;
     if (!known.insert(object.ptr()).second) continue;
-    Tensor gradient = args.gradient(k) ? params[args.place_of_gradient(k)] : Tensor();
+    Tensor gradient = args.gradient(k).defined() ? params[args.place_of_gradient(k)] : Tensor();
     all_.push_back({k, object, inside(object), as_variable(params[k], gradient), gradient});
     inside(object) = all_.back().param;
   }
@@ -71,7 +71,7 @@ std::vector<VariableChange> TracedVariables::after_call(const TracedState& state
                           .rebound = !same_tensor(now, v.param),
                           .required = requires_grad(now),
                           .gradient = same_tensor(gradient, v.gradient) ? Gradient::stays
-                                      : gradient                        ? Gradient::comes
+                                      : gradient.defined()              ? Gradient::comes
                                                                         : Gradient::goes};
     if (!change.rebound && change.required && change.gradient == Gradient::stays) continue;
     if (!state.writes(v.object)) {

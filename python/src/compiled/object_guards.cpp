@@ -283,7 +283,7 @@ bool ObjectGuards::is(const Seen& seen, PyObject* now, const Objects& objects) {
       return true;
     case open: {
       Tensor given = as_argument(now);
-      return given && type_of(given) == type_of(*tensor_in(seen.value.ptr())) &&
+      return given.defined() && type_of(given) == type_of(*tensor_in(seen.value.ptr())) &&
              is_number(given) == is_number(*tensor_in(seen.value.ptr()));
     }
     case equal:
@@ -378,7 +378,7 @@ std::vector<OpenRead> ObjectGuards::varied(const CallKey& call,
     nb::object now = attribute(objects[g.owner].ptr(), g.name);
     Tensor value = now.is_valid() ? as_argument(now.ptr()) : Tensor();
     std::string path = path_of(g);
-    if (!value || std::ranges::count(constant, path)) continue;
+    if (!value.defined() || std::ranges::count(constant, path)) continue;
     bool differs =
         g.seen.kind == equal || g.seen.kind == tensor
             ? Py_TYPE(now.ptr()) == Py_TYPE(g.seen.value.ptr()) && !is(g.seen, now.ptr(), objects)

@@ -52,7 +52,7 @@ Values read_values(nb::handle given, std::string_view argument) {
 nb::list tensor_list(Tensors&& tensors) {
   nb::list list;
   for (Tensor& t : tensors)
-    if (t)
+    if (t.defined())
       list.append(wrapped(std::move(t)));
     else
       list.append(nb::none());
@@ -111,7 +111,7 @@ Block make_block(std::string kind, nb::list terminals, std::map<std::string, int
   def.compute = [call = Callable(std::move(compute))](const BlockCall& block) {
     nb::gil_scoped_acquire lock;
     OwnPlaces places;
-    nb::object key = block.key ? wrapped(Tensor(block.key)) : nb::none();
+    nb::object key = block.key.defined() ? wrapped(Tensor(block.key)) : nb::none();
     nb::object made = call.get()(tensor_list(Tensors(block.in)), block.training, key);
     return read_tensors(made);
   };

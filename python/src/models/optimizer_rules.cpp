@@ -56,7 +56,7 @@ nb::str key_of(const StateDef& def) { return nb::str(def.name.data(), def.name.s
 
 void put_state(const OptimizerDef& def, Tensors& state, nb::dict& into) {
   for (int i = 0; i < def.state.size(); ++i)
-    if (Tensor& each = state[static_cast<size_t>(i)])
+    if (Tensor& each = state[static_cast<size_t>(i)]; each.defined())
       into[key_of(def.state[i])] = wrapped(std::move(each));
 }
 

@@ -60,7 +60,7 @@ GivenAway::GivenAway(std::span<const Donated> donated, CallArguments& args) : ar
 GivenAway::~GivenAway() {
   for (const auto& [inside, what, variable] : given_) {
     *inside = args_.tensors[what.tensor];
-    if (*inside && variable) *inside = as_variable(*inside, args_.gradient(what.tensor));
+    if (inside->defined() && variable) *inside = as_variable(*inside, args_.gradient(what.tensor));
   }
   --own_calls;
   std::erase(calls().running, this);
@@ -72,7 +72,7 @@ GivenAway::~GivenAway() {
 
 void GivenAway::replace_by(std::span<const Tensor> results) {
   for (const auto& [inside, what, variable] : given_)
-    if (Tensor& left = args_.tensors[what.tensor]; !left && what.heir < results.size())
+    if (Tensor& left = args_.tensors[what.tensor]; !left.defined() && what.heir < results.size())
       left = results[what.heir];
 }
 

@@ -88,7 +88,7 @@ struct Widening {
         i.tensor = tn::index(i.tensor, {Index(newaxis)});
         widen.push_back(Index(newaxis));
         narrow.push_back(Index(0));
-      } else if (i.kind == Index::Kind::ellipsis) {
+      } else if (i.kind == Index::Kind::all_others) {
         widen.push_back(i);
         narrow.push_back(i);
       } else {

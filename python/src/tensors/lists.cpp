@@ -236,12 +236,12 @@ Tensor from_array(PyObject* o, Copy copy) {
     o = checked.ptr();
   }
   if (PyObject_CheckBuffer(o))
-    if (Tensor t = tensor_from_buffer(o, copy)) return t;
-  if (Tensor t = from_extension_array(o, copy)) return t;
+    if (Tensor t = tensor_from_buffer(o, copy); t.defined()) return t;
+  if (Tensor t = from_extension_array(o, copy); t.defined()) return t;
   if (PyObject_HasAttrString(o, "__dlpack__")) return tensor_from_dlpack(o, copy);
   if (PyObject_HasAttrString(o, "__array__")) {
     nb::object array = nb::borrow(o).attr("__array__")();
-    if (Tensor t = tensor_from_buffer(array.ptr(), copy)) return t;
+    if (Tensor t = tensor_from_buffer(array.ptr(), copy); t.defined()) return t;
   }
   fail(Fault::type, "asarray: cannot make a tensor from {}", Py_TYPE(o)->tp_name);
 }

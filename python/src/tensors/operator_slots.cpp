@@ -77,7 +77,8 @@ PyObject* binary(PyObject* a, PyObject* b) noexcept {
   return for_user<PyObject*>(nullptr, [&]() -> PyObject* {
     const Tensor *left = tensor_in(a), *right = tensor_in(b);
     if (left && right)
-      if (Tensor made = call_known(op_of(kSymbol), *left, right)) return wrap(std::move(made));
+      if (Tensor made = call_known(op_of(kSymbol), *left, right); made.defined())
+        return wrap(std::move(made));
     OperandHolder x, y;
     if (!read_operand(a, x, b) || !read_operand(b, y, a)) return not_implemented();
     const Operand* in[] = {&x.operand, &y.operand};
@@ -110,7 +111,7 @@ PyObject* in_place(PyObject* a, PyObject* b) noexcept {
 template <Symbol kSymbol>
 PyObject* unary(PyObject* a) noexcept {
   return for_user<PyObject*>(nullptr, [&] {
-    if (Tensor made = call_known(op_of(kSymbol), *tensor_in(a), nullptr))
+    if (Tensor made = call_known(op_of(kSymbol), *tensor_in(a), nullptr); made.defined())
       return wrap(std::move(made));
     OperandHolder x;
     read_operand(a, x);

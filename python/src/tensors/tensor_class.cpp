@@ -15,10 +15,10 @@ PyTypeObject* tensor_type;
 /// Of an object that gave it away, to a call that another thread may be making.
 [[gnu::noinline]] static void wait_for_tensor(PyObject* object, const Tensor* tensor) {
   nb::object held = nb::borrow(object);
-  while (!*tensor && wait_for_call(tensor)) {
+  while (!tensor->defined() && wait_for_call(tensor)) {
   }
   bool only_here = Py_REFCNT(object) == 1;  // what held it has another
-  if (*tensor && !only_here) return;
+  if (tensor->defined() && !only_here) return;
   std::string_view call = only_here           ? "on another thread, which replaced the tensor"
                           : holder_of(tensor) ? "that is still running"
                                               : "that has ended or was interrupted";
@@ -29,7 +29,7 @@ PyTypeObject* tensor_type;
 Tensor* tensor_in(PyObject* object) {
   if (Py_TYPE(object) != tensor_type && !PyObject_TypeCheck(object, tensor_type)) return nullptr;
   Tensor* tensor = nb::inst_ready(object) ? nb::inst_ptr<Tensor>(object) : nullptr;
-  if (tensor && !*tensor) wait_for_tensor(object, tensor);
+  if (tensor && !tensor->defined()) wait_for_tensor(object, tensor);
   if (!tensor)
     fail(Fault::type, Hint{"a subclass calls super().__init__(data)"},
          "Tensor: an object whose __init__ did not run: {}", Py_TYPE(object)->tp_name);

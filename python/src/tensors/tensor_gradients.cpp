@@ -21,7 +21,7 @@ void set_requires_grad(nb::handle self, bool wanted) {
 
 nb::object gradient_of(nb::handle self) {
   Tensor found = grad(value_of(self));
-  return found ? wrapped(std::move(found)) : nb::none();
+  return found.defined() ? wrapped(std::move(found)) : nb::none();
 }
 
 void set_gradient(nb::handle self, nb::handle gradient) {

@@ -20,7 +20,7 @@ int read_axis(nb::handle axis) {
 nb::list tensor_list(const Tensors& tensors) {
   nb::list made;
   for (const Tensor& t : tensors) {
-    if (t)
+    if (t.defined())
       made.append(wrapped(Tensor(t)));
     else
       made.append(nb::none());

@@ -2,6 +2,8 @@
 
 #include <nanobind/stl/string.h>
 
+#include <complex>
+
 #include "base/error.h"
 #include "ir/dtype.h"
 #include "ir/number.h"
@@ -66,7 +68,7 @@ nb::object TensorTree::with(const Tensors& others) const {
 nb::object TensorTree::derivatives(const Tensors& others) const {
   Leaves made(leaves.size(), nb::none());
   for (size_t k = 0; k < at.size(); ++k)
-    if (others[k]) made[at[k]] = wrapped(Tensor(others[k]));
+    if (others[k].defined()) made[at[k]] = wrapped(Tensor(others[k]));
   return structure.build(made);
 }
 

@@ -7,7 +7,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
-#include <functional>
 #include <map>
 #include <mutex>
 #include <random>
@@ -20,6 +19,7 @@
 #include "ops/index_bounds.h"
 #include "ops/op_decls.h"
 #include "runtime/device.h"
+#include "tenon/callback.h"
 
 namespace tn {
 namespace {
@@ -48,7 +48,7 @@ class Stream {
   }
 
   /// The number of the work, which fails if one of `needed` did.
-  uint64_t give(std::vector<uint64_t> needed, std::function<void()> work) {
+  uint64_t give(std::vector<uint64_t> needed, Callback<void()> work) {
     std::unique_lock lock(mutex_);
     start();
     wait_or_stop(changed_, lock, [&] { return work_.size() < kMostAhead; });
@@ -85,7 +85,7 @@ class Stream {
  private:
   struct Work {
     std::vector<uint64_t> needed;
-    std::function<void()> run;
+    Callback<void()> run;
   };
   static constexpr size_t kMostAhead = 64;  // work holds memory until it is done
 

@@ -43,7 +43,7 @@ Values loop(llvm::IRBuilder<>& b, Value* begin, Value* end, int64_t step, Values
 }
 
 Values when(llvm::IRBuilder<>& b, Value* condition, const Values& otherwise,
-            const std::function<Values()>& body) {
+            const Callback<Values()>& body) {
   BasicBlock* before = b.GetInsertBlock();
   auto* inside = BasicBlock::Create(b.getContext(), "when", before->getParent());
   auto* after = BasicBlock::Create(b.getContext(), "after", before->getParent());
@@ -82,7 +82,7 @@ Value* divided(llvm::IRBuilder<>& b, bool quotient, Value* x, Value* y) {
 }
 
 Value* evaluated(llvm::IRBuilder<>& b, const SizeProgram& program,
-                 const std::function<Value*(int64_t)>& symbol) {
+                 const Callback<Value*(int64_t)>& symbol) {
   using Kind = SizeStep::Kind;
   Value* one = b.getInt64(1);
   Values stack;

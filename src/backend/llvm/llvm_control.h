@@ -2,11 +2,11 @@
 // Loops, branches and arithmetic of sizes in LLVM IR.
 #include <llvm/IR/IRBuilder.h>
 
-#include <functional>
 #include <optional>
 #include <vector>
 
 #include "runtime/size_program.h"
+#include "tenon/callback.h"
 
 namespace tn::codegen {
 
@@ -20,12 +20,12 @@ inline std::optional<int64_t> known(llvm::Value* x) {
 
 /// body(i, carried) gives the next carried; the loop runs from begin to end, at least once where
 /// `some`. The type of `begin` is that of i.
-using LoopBody = std::function<Values(llvm::Value* i, const Values& carried)>;
+using LoopBody = Callback<Values(llvm::Value* i, const Values& carried)>;
 Values loop(llvm::IRBuilder<>& b, llvm::Value* begin, llvm::Value* end, int64_t step,
             Values carried, bool some, const LoopBody& body);
 /// What `body` gives where the condition holds, else `otherwise`.
 Values when(llvm::IRBuilder<>& b, llvm::Value* condition, const Values& otherwise,
-            const std::function<Values()>& body);
+            const Callback<Values()>& body);
 
 llvm::Value* smaller(llvm::IRBuilder<>& b, llvm::Value* x, llvm::Value* y);
 llvm::Value* larger(llvm::IRBuilder<>& b, llvm::Value* x, llvm::Value* y);
@@ -33,6 +33,6 @@ llvm::Value* larger(llvm::IRBuilder<>& b, llvm::Value* x, llvm::Value* y);
 llvm::Value* divided(llvm::IRBuilder<>& b, bool quotient, llvm::Value* x, llvm::Value* y);
 /// A size, where `symbol(k)` is the value of symbol k, an i64.
 llvm::Value* evaluated(llvm::IRBuilder<>& b, const SizeProgram& program,
-                       const std::function<llvm::Value*(int64_t)>& symbol);
+                       const Callback<llvm::Value*(int64_t)>& symbol);
 
 }  // namespace tn::codegen

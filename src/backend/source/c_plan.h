@@ -1,11 +1,11 @@
 #pragma once
 // Plans as one C file without dependencies.
-#include <functional>
 #include <memory>
 #include <string>
 
 #include "ir/graph.h"
 #include "plan/plan.h"
+#include "tenon/callback.h"
 
 namespace tn::source {
 
@@ -25,7 +25,7 @@ struct CFunction {
 };
 
 /// Plans of graphs among attributes, made like those of the functions.
-using PlanOf = std::function<std::shared_ptr<const Plan>(const Graph& body)>;
+using PlanOf = Callback<std::shared_ptr<const Plan>(const Graph& body)>;
 
 /// For each function `int NAME_run(const void *const *inputs, void *const *outputs, void *arena)`,
 /// which runs the plan over NAME_ARENA_BYTES bytes of the caller's, aligned to 64, and returns 0. A

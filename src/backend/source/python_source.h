@@ -1,12 +1,12 @@
 #pragma once
 // Graphs as one readable Python file that needs NumPy, PyTorch or JAX and nothing else.
-#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "ir/graph.h"
+#include "tenon/callback.h"
 
 namespace tn::source {
 
@@ -19,7 +19,7 @@ struct Function {
   std::vector<std::string> results = {};  // names of the outputs; without, ops name them
   /// What a place belongs to ("encoder.layers.0"): a comment where it changes. Without, the user's
   /// functions.
-  std::function<std::string(Loc)> section = {};
+  Callback<std::string(Loc)> section = {};
 };
 
 /// Inputs that functions do not take: they know them.

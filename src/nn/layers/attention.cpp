@@ -52,10 +52,10 @@ std::string_view attended_shape(const void* attrs) {
 /// Queries, keys and values as [batch, heads, positions, depth]; null ones are the queries or keys.
 Tensors project(const AttentionAttrs& a, const LayerCall& call, Tensor queries, Tensor keys,
                 Tensor values) {
-  bool to_itself = !keys && !values, together = is_together(&a);
+  bool to_itself = !keys.defined() && !values.defined(), together = is_together(&a);
   const Tensor &weight = call.held[0], &bias = call.held[4];
-  Tensors given{queries, keys ? keys : queries};
-  given.push_back(values ? values : given[1]);
+  Tensors given{queries, keys.defined() ? keys : queries};
+  given.push_back(values.defined() ? values : given[1]);
   if (!a.batch_first)
     for (Tensor& x : given) x = swapaxes(x, 0, 1);
   Tensors projected;
@@ -64,7 +64,7 @@ Tensors project(const AttentionAttrs& a, const LayerCall& call, Tensor queries, 
   } else {
     Tensors weights =
         together ? split(weight, 3) : Tensors(call.held.begin() + 1, call.held.begin() + 4);
-    Tensors biases = bias ? split(bias, 3) : Tensors(3);
+    Tensors biases = bias.defined() ? split(bias, 3) : Tensors(3);
     for (size_t i = 0; i < 3; ++i) projected.push_back(linear(given[i], weights[i], biases[i]));
   }
   for (Tensor& p : projected) p = swapaxes(unflatten(p, -1, Shape{a.num_heads, -1}), 1, 2);
@@ -88,7 +88,7 @@ Tensor attention_forward(const AttentionAttrs& a, const LayerCall& call) {
 Tensors attention_step(const void* attrs, const LayerCall& call) {
   const AttentionAttrs& a = read(attrs);
   Tensors qkv = project(a, call, call.in[0], {}, {});
-  if (call.in[1])
+  if (call.in[1].defined())
     for (size_t i : {1, 2}) qkv[i] = concat({call.in[i], qkv[i]}, -2);
   return {attend(a, call, qkv, call.in[3], true), qkv[1], qkv[2]};
 }

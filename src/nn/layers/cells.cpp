@@ -59,7 +59,7 @@ Tensors next_state(const A& a, const LayerCall& call, F step) {
   Shape shape = x.shape();
   shape[shape.rank() - 1] = a.hidden_size;
   Tensors state(call.in.begin() + 1, call.in.end());
-  if (!state[0])
+  if (!state[0].defined())
     state.assign(kStates, zeros(shape, promote(x.dtype(), call.held[0].dtype()), x.device()));
   for (const Tensor& part : state)
     if (!decide_equal(part.shape(), shape))

@@ -103,7 +103,7 @@ constinit const LayerDef Bilinear = Layer<BilinearAttrs>{
     .forward =
         [](const BilinearAttrs&, const LayerCall& call) {
           Tensor y = einsum("...i,oij,...j->...o", {call.in[0], call.held[0], call.in[1]});
-          return call.held[1] ? y + call.held[1] : y;
+          return call.held[1].defined() ? y + call.held[1] : y;
         },
 };
 

@@ -48,7 +48,7 @@ using BceAttrs = ops::LossAttrs<Reduce::mean>;
 
 Tensor bce_with_logits(const BceAttrs& a, const LayerCall& call) {
   const Tensor &x = call.in[0], &target = call.in[1], &pos_weight = call.held[1];
-  if (!pos_weight)
+  if (!pos_weight.defined())
     return binary_cross_entropy(x, target, call.held[0], true,
                                 ops::kReduces[static_cast<size_t>(a.reduction)]);
   ops::check_alike(call.layer, {{"input", x}, {"target", target}});
@@ -155,14 +155,15 @@ Tensor weighted_loss(const SmoothClassAttrs& a, const LayerCall& call, const Ten
 
 Tensor cross_entropy_forward(const SmoothClassAttrs& a, const LayerCall& call) {
   int axis = class_axis(a, call);
-  if (call.held[0]) return weighted_loss(a, call, log_softmax(call.in[0], Axes(axis)), axis);
+  if (call.held[0].defined())
+    return weighted_loss(a, call, log_softmax(call.in[0], Axes(axis)), axis);
   return cross_entropy_loss(call.in[0], call.in[1], nullptr, axis, a.label_smoothing,
                             ops::kReduces[static_cast<size_t>(a.reduction)], a.ignore_index);
 }
 
 Tensor nll_forward(const ClassAttrs& a, const LayerCall& call) {
   int axis = class_axis(a, call);
-  if (call.held[0])
+  if (call.held[0].defined())
     return weighted_loss({0.0, a.ignore_index, a.reduction, a.axis}, call, call.in[0], axis);
   return nll_loss(call.in[0], call.in[1], axis, ops::kReduces[static_cast<size_t>(a.reduction)],
                   a.ignore_index);

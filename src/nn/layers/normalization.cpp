@@ -89,8 +89,8 @@ Tensor batch_norm_forward(const BatchNormAttrs& a, const LayerCall& call) {
   const Tensor& x = call.in[0];
   Axis axis = channel_axis(a);
   Tensor mean = call.held[kMean], var = call.held[kVariance];
-  if (call.training || !mean) {
-    bool tracks = call.training && mean;
+  if (call.training || !mean.defined()) {
+    bool tracks = call.training && mean.defined();
     Axes others = other_axes(x, axis);
     mean = tn::mean(x, others), var = tn::var(x, others);
     if (tracks) {

@@ -87,7 +87,7 @@ Tensor add_bias(const NoAttrs&, const LayerCall& call) {
   const Shape& s = scores.shape();
   Tensor bias = distance_bias(s[1], s[2], s[3], call.options_as<OffsetOptions>().offset);
   Tensor out = scores + astype(bias, scores.dtype());
-  return call.in[1] ? out + call.in[1] : out;
+  return call.in[1].defined() ? out + call.in[1] : out;
 }
 
 }  // namespace

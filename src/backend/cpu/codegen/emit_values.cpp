@@ -17,7 +17,7 @@ Emitter::In::In(Emitter& emitter, Scope scope) : b_(emitter.b_), saved_(emitter.
 }
 
 llvm::Value* Emitter::once(Scope scope, Made what, uint64_t id, int copy,
-                           const std::function<Value*()>& make) {
+                           const Callback<Value*()>& make) {
   uint64_t key = id << 16 | static_cast<uint64_t>(copy) << 4 | static_cast<uint64_t>(what);
   if (auto found = made_[scope].find(key); found != made_[scope].end()) return found->second;
   Value* result;

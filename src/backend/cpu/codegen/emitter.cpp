@@ -64,7 +64,7 @@ llvm::Value* Emitter::frame_field(int index, const char* name) {
   return b_.CreateLoad(b_.getPtrTy(), at, name);
 }
 
-void Emitter::emit_body(const std::function<void(Value*)>& unit) {
+void Emitter::emit_body(const Callback<void(Value*)>& unit) {
   home_[kCall] = b_.GetInsertBlock();
   loop(function_->getArg(1), function_->getArg(2), 1, {}, false, [&](Value* i, const Values&) {
     forget(kUnit);
@@ -81,7 +81,7 @@ Emitter::Values Emitter::loop(Value* begin, Value* end, int64_t step, Values car
 }
 
 Emitter::Values Emitter::when(Value* condition, const Values& otherwise,
-                              const std::function<Values()>& body) {
+                              const Callback<Values()>& body) {
   return codegen::when(b_, condition, otherwise, body);
 }
 

@@ -6,13 +6,13 @@
 // passes to hoist or to share.
 #include <llvm/IR/Module.h>
 
-#include <functional>
 #include <map>
 #include <unordered_map>
 
 #include "backend/cpu/codegen/schedule.h"
 #include "backend/llvm/llvm_control.h"
 #include "backend/llvm/llvm_ops.h"
+#include "tenon/callback.h"
 
 namespace tn::cpu {
 
@@ -56,7 +56,7 @@ class Emitter {
   void begin_function(const char* name);
   void end_function();
   Value* frame_field(int index, const char* name);
-  void emit_body(const std::function<void(Value* unit)>& unit);
+  void emit_body(const Callback<void(Value* unit)>& unit);
   void emit_tile();
   void flat_unit(Value* unit);
   void flat_range(Value* lo, Value* hi, Dim multiple);
@@ -73,7 +73,7 @@ class Emitter {
   Values loop(Value* begin, Value* end, int64_t step, Values carried, bool some,
               const LoopBody& body);
   /// What `body` gives where the condition holds, else `otherwise`.
-  Values when(Value* condition, const Values& otherwise, const std::function<Values()>& body);
+  Values when(Value* condition, const Values& otherwise, const Callback<Values()>& body);
   /// A step of `copies` vectors at `base` along the vector axis, the last `masked` of them cut.
   void begin_step(Value* base, int copies, const Values& masks);
   void emit_stores(bool in_sweep);
@@ -198,7 +198,7 @@ class Emitter {
     llvm::IRBuilder<>& b_;
     llvm::IRBuilder<>::InsertPoint saved_;
   };
-  Value* once(Scope scope, Made what, uint64_t id, int copy, const std::function<Value*()>& make);
+  Value* once(Scope scope, Made what, uint64_t id, int copy, const Callback<Value*()>& make);
   void forget(Scope scope) { made_[scope].clear(); }
   Dim take_scratch(Dim bytes);
 

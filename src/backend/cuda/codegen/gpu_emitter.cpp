@@ -97,7 +97,7 @@ Emitter::Values Emitter::loop(Value* begin, Value* end, int64_t step, Values car
   return results;
 }
 
-void Emitter::when(Value* condition, const std::function<void()>& body) {
+void Emitter::when(Value* condition, const Callback<void()>& body) {
   if (!condition) return body();
   Made outside = made_;
   codegen::when(b_, condition, {}, [&] {

@@ -9,6 +9,7 @@
 #include "backend/cuda/codegen/gpu_threads.h"
 #include "backend/llvm/llvm_control.h"
 #include "backend/llvm/llvm_ops.h"
+#include "tenon/callback.h"
 
 namespace tn::cuda {
 
@@ -40,7 +41,7 @@ class Emitter {
   /// As codegen::loop and codegen::when; what is made inside is forgotten after it.
   Values loop(Value* begin, Value* end, int64_t step, Values carried,
               const codegen::LoopBody& body);
-  void when(Value* condition, const std::function<void()>& body);
+  void when(Value* condition, const Callback<void()>& body);
   Value* both(Value* a, Value* b) { return a && b ? b_.CreateAnd(a, b) : a ? a : b; }
 
   // emit_rows.cpp
@@ -91,7 +92,7 @@ class Emitter {
   Value* compute_scan(ValueId id);
   Value* float_remainder(DType type, Value* x, Value* y);
   size_t canonical(loop::AxisSet axes, size_t e) const;
-  Value* once(int what, uint64_t id, size_t e, const std::function<Value*()>& make);
+  Value* once(int what, uint64_t id, size_t e, const Callback<Value*()>& make);
 
   // emit_index.cpp
   Value* position(PolyId poly, size_t e);
@@ -143,7 +144,7 @@ class Emitter {
   std::unordered_map<ValueId, Value*> carry_;
   struct Pending {
     Value* guard;
-    std::function<void()> emit;
+    Callback<void()> emit;
   };
   std::vector<Pending> pending_;
 };

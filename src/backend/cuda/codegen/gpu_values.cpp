@@ -7,7 +7,7 @@ namespace tn::cuda {
 using loop::AxisSet;
 using loop::Op;
 
-llvm::Value* Emitter::once(int what, uint64_t id, size_t e, const std::function<Value*()>& make) {
+llvm::Value* Emitter::once(int what, uint64_t id, size_t e, const Callback<Value*()>& make) {
   uint64_t key = id << 20 | uint64_t{e} << 4 | static_cast<uint64_t>(what);
   if (auto found = made_.find(key); found != made_.end()) return found->second;
   Value* result = make();
