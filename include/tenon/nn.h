@@ -4,5 +4,8 @@
 #include "tenon/nn/layers.h"
 #include "tenon/nn/losses.h"
 #include "tenon/nn/module.h"
+#include "tenon/nn/recurrent.h"
 #include "tenon/nn/sequential.h"
+#include "tenon/nn/small_layers.h"
 #include "tenon/nn/training.h"
+#include "tenon/nn/transformer.h"

@@ -8,8 +8,10 @@
 
 #include "base/error.h"
 #include "calls/call_spec.h"
+#include "calls/list_function.h"
 #include "model/layer_block.h"
 #include "nn/layer_calls.h"
+#include "nn/recurrent_steps.h"
 #include "tenon/ops.h"
 
 namespace tn::python {
@@ -138,7 +140,7 @@ AttrBuffer read_attrs(const LayerSpec& spec, nb::handle module, const Tensors& h
     const FieldSlot& slot = spec.slots[i];
     if (spec.is_name[i]) continue;
     if (int tensor = spec.decides[i]; tensor >= 0)
-      *reinterpret_cast<bool*>(attrs.data + slot.at) = bool(held[static_cast<size_t>(tensor)]);
+      *reinterpret_cast<bool*>(attrs.data + slot.at) = held[static_cast<size_t>(tensor)].defined();
     else
       write_field(spec, i, layer_name(module), attrs.data, layer_attribute(def, module, slot.name));
   }
@@ -186,7 +188,7 @@ void make_layer(const std::string& name, nb::handle module, nb::args values) {
   Tensors held = nn::draw_tensors(spec.def, attrs.data);
   for (int i = 0; i < spec.def.tensors.size(); ++i) {
     Tensor& drawn = held[static_cast<size_t>(i)];
-    nb::object value = drawn ? wrapped(std::move(drawn)) : nb::none();
+    nb::object value = drawn.defined() ? wrapped(std::move(drawn)) : nb::none();
     if (spec.def.tensors[i].is_given()) value = nb::borrow(values[next++]);
     module.attr(as_str(spec.def.tensors[i].name)) = value;
   }
@@ -266,7 +268,7 @@ nb::object run_layer(const std::string& name, const std::string& function, nb::h
                                 }});
   for (int i = 0; i < def.tensors.size(); ++i) {
     Tensor& now = held[static_cast<size_t>(i)];
-    if (now && now.node() != before[static_cast<size_t>(i)].node())
+    if (now.defined() && now.node() != before[static_cast<size_t>(i)].node())
       module.attr(as_str(def.tensors[i].name)) = wrapped(std::move(now));
   }
   return wrap_results(*called, std::move(out));
@@ -318,7 +320,8 @@ std::string describe_layer(const std::string& name, nb::handle module) {
     }
   }
   for (int i = 0; i < spec.def.tensors.size(); ++i)
-    if (const Tensor& given = held[static_cast<size_t>(i)]; given && spec.def.tensors[i].is_given())
+    if (const Tensor& given = held[static_cast<size_t>(i)];
+        given.defined() && spec.def.tensors[i].is_given())
       texts.push_back(
           format("{}={}{}", spec.def.tensors[i].name, name_of(given.dtype()), given.shape()));
   if (!shown.empty()) texts.insert(texts.begin(), shown);
@@ -394,12 +397,20 @@ model::Block make_layer_block(const std::string& name, nb::tuple args, nb::dict 
   return model::layer_block(spec.def, attrs, options);
 }
 
+/// The next state of a recurrent layer at one position, of tensors [inputs, recurrent, *state].
+nb::list recurrent_step(std::string_view kind, nb::handle tensors) {
+  Tensors in = read_tensors(tensors, kind);
+  auto step = kind == "LSTM" ? nn::lstm_step : nn::gru_step;
+  return tensor_list(step(in[0], in[1], Tensors(in.begin() + 2, in.end())));
+}
+
 }  // namespace
 
 void bind_layers(nb::module_& m) {
   m.def("_make_layer", make_layer, users_call);
   m.def("_run_layer", run_layer, users_call);
   m.def("_describe_layer", describe_layer);
+  m.def("_recurrent_step", recurrent_step, users_call);
   m.def("_layer_block", make_layer_block, users_call);
   m.def("_layer_docs", [] {
     nb::dict docs;

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 import tenon as tn
 
+from .. import _core
 from .checks import (
     check_counts,
     check_function,
@@ -28,20 +29,6 @@ def nonlinearity_of(layer: Module, given: Nonlinearity) -> Callable[[tn.Tensor],
     function = known.get(given, given) if isinstance(given, str) else given
     check_function(layer, "nonlinearity", function)  # type: ignore[arg-type]
     return function  # type: ignore[return-value]
-
-
-def gru_step(inputs: tn.Tensor, recurrent: tn.Tensor, state: States) -> States:
-    reset_x, update_x, new_x = tn.split(inputs, 3, -1)
-    reset_h, update_h, new_h = tn.split(recurrent, 3, -1)
-    update = tn.sigmoid(update_x + update_h)
-    new = tn.tanh(new_x + tn.sigmoid(reset_x + reset_h) * new_h)
-    return ((1 - update) * new + update * state[0],)
-
-
-def lstm_step(inputs: tn.Tensor, recurrent: tn.Tensor, state: States) -> States:
-    i, f, g, o = tn.split(inputs + recurrent, 4, -1)
-    cell = tn.sigmoid(f) * state[1] + tn.sigmoid(i) * tn.tanh(g)
-    return tn.sigmoid(o) * tn.tanh(cell), cell
 
 
 class _Recurrent(Module):
@@ -218,7 +205,7 @@ class GRU(_Recurrent):
     def _step(
         self, inputs: tn.Tensor, recurrent: tn.Tensor, state: tuple[tn.Tensor, ...]
     ) -> tuple[tn.Tensor, ...]:
-        return gru_step(inputs, recurrent, state)
+        return tuple(_core._recurrent_step("GRU", [inputs, recurrent, *state]))
 
 
 class LSTM(_Recurrent):
@@ -239,4 +226,4 @@ class LSTM(_Recurrent):
     def _step(
         self, inputs: tn.Tensor, recurrent: tn.Tensor, state: tuple[tn.Tensor, ...]
     ) -> tuple[tn.Tensor, ...]:
-        return lstm_step(inputs, recurrent, state)
+        return tuple(_core._recurrent_step("LSTM", [inputs, recurrent, *state]))

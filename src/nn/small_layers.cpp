@@ -1,0 +1,63 @@
+#include "tenon/nn/small_layers.h"
+
+#include "ir/dim.h"
+#include "nn/checks.h"
+#include "tenon/nn/activations.h"
+#include "tenon/operators.h"
+
+namespace tn::nn {
+
+Tensor Identity::operator()(const Operand& x) const { return taken(x); }
+
+PReLU::PReLU(int64_t num_parameters, double init, bool channels_last)
+    : num_parameters(num_parameters), channels_last(channels_last) {
+  check_sizes("PReLU", {{"num_parameters", num_parameters}});
+  weight = full({num_parameters}, init, DType::f32);
+}
+
+Tensor PReLU::operator()(const Operand& given) const {
+  return computed(*this, given, [&] {
+    Tensor x = taken(given), slopes = weight;
+    if (num_parameters > 1) {
+      if (channels_last)
+        check_shape("PReLU", x, {"batch", "...", num_parameters});
+      else
+        check_shape("PReLU", x, {"batch", num_parameters, "..."});
+      if (!channels_last) {
+        Shape shape = Shape::filled(x.rank() - 1, 1);
+        shape[0] = num_parameters;
+        slopes = reshape(slopes, shape);
+      }
+    }
+    return prelu(x, slopes);
+  });
+}
+
+Upsample::Upsample(const UpsampleSettings& settings) : settings(settings) {
+  if (settings.size.set != settings.scale_factor.empty())
+    fail("Upsample: give either size or scale_factor");
+}
+
+Tensor Upsample::operator()(const Operand& given) const {
+  return computed(*this, given, [&] {
+    Tensor x = taken(given);
+    const std::vector<double>& factors = settings.scale_factor;
+    Maybe<Ints> size = settings.size;
+    Maybe<double> factor;
+    if (factors.size() == 1) factor = factors[0];
+    if (factors.size() > 1) {
+      if (static_cast<int>(factors.size()) != x.rank() - 2)
+        fail("Upsample: {} scale factors for {} spatial axes", factors.size(), x.rank() - 2);
+      Ints extents;
+      for (size_t i = 0; i < factors.size(); ++i) {
+        int axis = static_cast<int>(i) + (settings.channels_last ? 1 : 2);
+        extents.push_back(static_cast<int64_t>(static_cast<double>(x.dim(axis)) * factors[i]));
+      }
+      size = extents;
+    }
+    return interpolate(x, size, factor, settings.mode, settings.align_corners,
+                       settings.channels_last);
+  });
+}
+
+}  // namespace tn::nn
