@@ -10,7 +10,9 @@
 //     tn::optim::AdamW optimizer(model.parameters(), {.learning_rate = 1e-3});
 //     loss.backward(), optimizer.step(), optimizer.zero_grad();
 #include "tenon/optim/accumulate.h"
+#include "tenon/optim/lbfgs.h"
 #include "tenon/optim/loss_scaler.h"
+#include "tenon/optim/multi_optimizer.h"
 #include "tenon/optim/optimizers.h"
 #include "tenon/optim/schedules.h"
 
