@@ -1,5 +1,5 @@
 #pragma once
-// Tensors in files: safetensors, the format of the model hubs.
+// Tensors in files: safetensors, the format of the model hubs, and NumPy's npy and npz.
 #include <map>
 #include <optional>
 #include <string>
@@ -37,5 +37,15 @@ TensorFile load_safetensors(const std::string& path, std::optional<bool> verify 
 /// From a copy of bytes in memory; `name` for messages.
 TensorFile parse_safetensors(std::string_view bytes, const std::string& name = "bytes",
                              std::optional<bool> verify = {});
+
+/// The array of a NumPy file. Elements of two bytes without a type are bfloat16.
+Tensor load_npy(const std::string& path);
+/// Writes one array as a NumPy file, which is replaced atomically.
+void save_npy(const std::string& path, const Tensor& x);
+
+/// The arrays of a file that `numpy.savez` wrote, without compression.
+NamedTensors load_npz(const std::string& path);
+/// Writes arrays as `numpy.savez` does.
+void save_npz(const std::string& path, const NamedTensors& tensors);
 
 }  // namespace tn

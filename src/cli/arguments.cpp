@@ -5,7 +5,8 @@
 
 #include "base/error.h"
 #include "cli/input_text.h"
-#include "cli/npy.h"
+#include "cli/output.h"
+#include "files/npy.h"
 #include "ir/dtype.h"
 #include "tenon/random.h"
 
@@ -78,7 +79,7 @@ class Maker {
         sizes_[name] = whole(text, value);
         continue;
       }
-      Tensor x = read_npy(value);
+      Tensor x = parse_npy(read_text(value), value);
       if (options_.cast) x = astype(x, input.dtype);
       if (x.dtype() != input.dtype)
         fail(Hint{"--cast converts it"}, "--input {}: expected {}, the file has {}", name,

@@ -3,8 +3,8 @@
 #include "cli/arguments.h"
 #include "cli/commands.h"
 #include "cli/load_flags.h"
-#include "cli/npy.h"
 #include "cli/output.h"
+#include "files/npy.h"
 #include "ir/dtype.h"
 
 namespace tn {
@@ -62,7 +62,7 @@ void run(const RunOptions& options) {
   Json all = Json::array();
   std::string text;
   for (size_t i = 0; i < results.size(); ++i) {
-    if (!files[i].empty()) write_npy(files[i], results[i]);
+    if (!files[i].empty()) write_text(files[i], npy_bytes(results[i]));
     std::string name = output_name(f, i);
     Json one{{"name", name}, {"file", files[i]}};
     one.update(described(results[i]));

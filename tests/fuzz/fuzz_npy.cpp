@@ -1,7 +1,7 @@
 // Bad files of NumPy, as the command reads them: all that is read of them, and every element once.
 #include <filesystem>
 
-#include "cli/npy.h"
+#include "files/npy.h"
 #include "tenon/error.h"
 #include "tenon/tenon.h"
 
@@ -12,8 +12,8 @@ extern "C" int LLVMFuzzerInitialize(int* count, char*** arguments) {
   if (*count < 2 || !std::filesystem::is_directory((*arguments)[1])) return 0;
   std::filesystem::path folder = (*arguments)[1];
   for (DType type : {DType::f32, DType::b1, DType::bf16, DType::c128})
-    write_npy(folder / ("array-" + std::to_string(static_cast<int>(type))), ones({2, 3}, type));
-  write_npy(folder / "number", ones({}));
+    save_npy(folder / ("array-" + std::to_string(static_cast<int>(type))), ones({2, 3}, type));
+  save_npy(folder / "number", ones({}));
   return 0;
 }
 

@@ -1,4 +1,4 @@
-#include "cli/npy.h"
+#include "files/npy.h"
 
 #include <array>
 #include <charconv>
@@ -6,8 +6,10 @@
 #include <optional>
 
 #include "base/error.h"
-#include "cli/output.h"
 #include "ir/dtype.h"
+#include "runtime/device.h"
+#include "storage/atomic_file.h"
+#include "storage/input_file.h"
 #include "tenon/ops.h"
 
 namespace tn {
@@ -116,7 +118,17 @@ std::string header_text(const Tensor& x) {
 
 }  // namespace
 
-Tensor read_npy(const std::string& path) { return parse_npy(read_text(path), path); }
+Tensor load_npy(const std::string& path) {
+  InputFile file = InputFile::open(path);
+  return parse_npy(file.copy(0, file.bytes()), path).to(current_device());
+}
+
+void save_npy(const std::string& path, const Tensor& x) {
+  std::string bytes = npy_bytes(x);
+  AtomicFile file(path, bytes.size());
+  file.write(bytes.data(), bytes.size());
+  file.commit();
+}
 
 Tensor parse_npy(std::string_view rest, const std::string& path) {
   auto must = [&](bool holds, std::string_view otherwise) {
@@ -141,7 +153,8 @@ Tensor parse_npy(std::string_view rest, const std::string& path) {
   return header.columns_first ? permute_dims(x) : x;
 }
 
-void write_npy(const std::string& path, const Tensor& x) {
+std::string npy_bytes(const Tensor& given) {
+  Tensor x = given.to(Device());
   std::string header = header_text(x);
   size_t before = kMagic.size() + 4;
   header.resize((before + header.size() + kAlignment) / kAlignment * kAlignment - before - 1, ' ');
@@ -152,7 +165,7 @@ void write_npy(const std::string& path, const Tensor& x) {
   bytes.append(reinterpret_cast<const char*>(&length), sizeof length);
   bytes += header;
   bytes.append(static_cast<const char*>(x.data()), static_cast<size_t>(x.bytes()));
-  write_text(path, bytes);
+  return bytes;
 }
 
 }  // namespace tn
