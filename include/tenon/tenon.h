@@ -24,6 +24,7 @@
 #include "tenon/operators.h"
 #include "tenon/ops.h"
 #include "tenon/printing.h"
+#include "tenon/profile.h"
 #include "tenon/progress.h"
 #include "tenon/random.h"
 #include "tenon/shape.h"

@@ -27,6 +27,8 @@ FORMS = {
     "Explanation": "tn::CompiledFunction",  # its explain() gives text
     "HotPath": "tn::HotPathInfo",
     "HotPaths": "tn::HotPathInfo",
+    "MemoryReport": "tn::CompiledFunction",  # its show("memory") gives text
+    "TrainModel": "tn::model::TrainModel",
     "InvalidIndex": "tn::UserError",  # with a Fault
     "InvalidType": "tn::UserError",
     "InvalidValue": "tn::UserError",
@@ -36,6 +38,9 @@ FORMS = {
     "OutOfRange": "tn::UserError",
     "Pullback": "tn::flat::Pullback",
     "asarray": "tn::array",
+    "load": "tn::load_npy",  # load_npz, load_safetensors
+    "save": "tn::save_npy",
+    "savez": "tn::save_npz",
     "average": "tn::weighted_mean",
     "bool": "tn::boolean",
     "cpu": "tn::Device",
@@ -129,6 +134,22 @@ FORMS = {
     "tree.flatten": "tn::tree::leaves",
 }
 
+# Physical models take settings where Python takes a backend: `compile.optimization_level` 0 is the
+# interpreter, and the sources are those of `Executable::source`. Layers that have no block of their
+# own are the `compute` of a BlockDef.
+for _place in ("", "model."):
+    FORMS |= dict.fromkeys(
+        (f"{_place}{name}Backend" for name in ("Cpu", "Interpreter")), "tn::model::PhysicalSettings"
+    )
+    FORMS |= dict.fromkeys(
+        (f"{_place}{name}Backend" for name in ("C", "Numpy", "Torch", "Jax")), "tn::Executable"
+    )
+FORMS |= {
+    f"model.{name}": "tn::model::BlockDef"
+    for name in """GRU LSTM PReLU RNN Transformer TransformerDecoder TransformerDecoderLayer
+        TransformerEncoder TransformerEncoderLayer Upsample""".split()
+}
+
 # Activations are functions of `nn`, which a Sequential takes as layers: no classes.
 ACTIVATIONS = {
     "CELU": "celu",
@@ -158,19 +179,7 @@ ACTIVATIONS = {
 }
 
 # No form, by reason.
-_LAYERS = """GRU Identity LSTM PReLU RNN Transformer TransformerDecoder TransformerDecoderLayer
-    TransformerEncoder TransformerEncoderLayer Upsample""".split()
 REASONS = {
-    "layers and losses that are written in Python until they are records": [
-        *(f"nn.{name}" for name in _LAYERS),
-        *(f"model.{name}" for name in _LAYERS if name != "Identity"),
-    ],
-    "an optimizer without a rule for one tensor (docs/design/032-optimizers.md)": [
-        *"optim.LBFGS nn.LBFGS".split()
-    ],
-    "C++ programs use several optimizers side by side": [
-        *"optim.MultiOptimizer nn.MultiOptimizer".split()
-    ],
     "classes below those of the Python package": [
         *"LiveBuffer LogicalModel ModelBlock ModelFunctions Op ResolvedModel".split(),
         *"TreeStructure tree.TreeStructure".split(),
@@ -182,12 +191,8 @@ REASONS = {
         *"ShapeDtypeStruct eval_shape".split()
     ],
     "Python only: the NumPy protocol": ["Tensor.numpy"],
-    "not built yet: NumPy's files": [*"load save savez savez_compressed".split()],
-    "not built yet: profiles and reports as values": [*"MemoryReport Profile profile".split()],
-    "not built yet: backends as classes, and training models": [
-        *"CBackend CpuBackend CudaBackend InterpreterBackend JaxBackend NumpyBackend".split(),
-        *"TorchBackend TrainModel model.CBackend model.CpuBackend model.CudaBackend".split(),
-        *"model.InterpreterBackend model.JaxBackend model.NumpyBackend model.TorchBackend".split(),
-        *"model.TrainModel model.PhysicalTrainModel".split(),
+    "save_npz: NumPy reads it as well, and safetensors is what to use for large files": [
+        "savez_compressed"
     ],
+    "there is no GPU backend of models": [*"CudaBackend model.CudaBackend".split()],
 }

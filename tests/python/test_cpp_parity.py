@@ -16,7 +16,7 @@ import tenon as tn
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HEADERS = """tenon nn optim checkpoints dtype_info loops model_blocks nn/init physical_model
-    tree_functions""".split()
+    train_model tree_functions""".split()
 # Of C++, which no name can be.
 KEYWORDS = "bool delete double float int long short switch".split()
 # What modules without `__all__` import for themselves.
@@ -100,11 +100,11 @@ def text(names):
     return " ".join(sorted(names))
 
 
-@pytest.mark.parametrize("compiler", ["g++", "clang++-19"])
+@pytest.mark.parametrize("compiler", ["g++", "g++-14", "clang++-19"])
 def test_the_example_compiles_without_a_warning(compiler):
     if not shutil.which(compiler):
         pytest.skip(f"needs {compiler}")
-    options = "-std=c++20 -Wall -Wextra -Wpedantic -Werror -fsyntax-only".split()
+    options = "-std=c++20 -Wall -Wextra -Wpedantic -Wconversion -Werror -fsyntax-only".split()
     source = ROOT / "examples" / "cpp" / "typed.cpp"
     command = [compiler, *options, f"-I{ROOT}/include", str(source)]
     run = subprocess.run(command, capture_output=True, text=True)
