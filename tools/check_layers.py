@@ -7,7 +7,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 BELOW_COMPILER = "base runtime storage ir loop plan ops transforms passes sharding backend"
-BELOW_EVAL = BELOW_COMPILER + " compiler executable observe"
+BELOW_EVAL = BELOW_COMPILER + " compiler executable mesh observe"
 MAY_SEE = {  # folder of src/: what it may include, besides itself and the public headers
     "base": "",
     "runtime": "base",
@@ -24,7 +24,8 @@ MAY_SEE = {  # folder of src/: what it may include, besides itself and the publi
     "compiler": BELOW_COMPILER,
     "executable": BELOW_COMPILER + " compiler",
     "c_api": "base runtime ir loop plan ops backend compiler executable",
-    "observe": BELOW_COMPILER + " compiler executable",
+    "mesh": BELOW_COMPILER + " compiler workers",
+    "observe": BELOW_COMPILER + " compiler executable mesh workers",
     "eval": BELOW_EVAL,
     "functions": BELOW_EVAL + " eval workers",
     "files": "base runtime storage ir eval",
@@ -37,7 +38,7 @@ BINDINGS = MAY_SEE["cli"] + " cli"
 # A kind of device is a folder of src/backend. These see none: what they need of one goes through
 # plan/target.h and plan/backend.h.
 DEVICE_FREE = (
-    "plan ops transforms passes sharding compiler executable observe eval functions files nn "
+    "plan ops transforms passes sharding compiler executable mesh observe eval functions files nn "
     "model").split()
 DEVICE_HEADER = re.compile(r"backend/(?!source/)\w+/|runtime/(cpu_level|native)\.h")
 DEVICE_TYPE = re.compile(r"\b(?:CpuLevel|(?:best_)?cpu_level|NativeKernel|KernelFrame|cpu::\w+)\b")

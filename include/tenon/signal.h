@@ -31,11 +31,12 @@ struct Compile {
   friend bool operator==(const Compile&, const Compile&) = default;
 };
 
-/// How tensors are distributed over workers. No effect without workers.
+/// How the tensors that are made in a region, and the data that enters it, are divided among the
+/// workers. Parameters stay as they are. No effect without workers.
 struct Shard {
-  std::optional<int64_t> axis;  // that is divided; nothing: every worker has all of it
-  std::vector<int64_t> workers;
-  bool replicated = false;
+  std::optional<int64_t> axis;   // that is divided; nothing: every worker has all of it
+  std::vector<int64_t> workers;  // none: all
+  bool replicated = false;       // every worker has all of it, whatever the axis
   friend bool operator==(const Shard&, const Shard&) = default;
 };
 
@@ -79,7 +80,7 @@ void leave(std::string_view name);
 /// The active regions of this thread, outermost first.
 std::vector<std::string> entered();
 
-/// `x`, distributed over workers as configured for `name`.
+/// `x`, divided among the workers as configured for `name`.
 Tensor tensor(const Tensor& x, std::string_view name);
 
 }  // namespace tn::signal

@@ -21,6 +21,7 @@
 #include "tenon/jacobian.h"
 #include "tenon/loops.h"
 #include "tenon/memory.h"
+#include "tenon/mesh.h"
 #include "tenon/operators.h"
 #include "tenon/ops.h"
 #include "tenon/printing.h"

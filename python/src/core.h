@@ -168,6 +168,7 @@ const char* buffer_format(DType type);
 // The parts of the module ----------------------------------------------------------------------
 
 void bind_distributed(nb::module_& m);
+void bind_meshes(nb::module_& m);
 void bind_dtypes(nb::module_& m);
 void bind_tensor(nb::module_& m);
 void bind_ops(nb::module_& m);

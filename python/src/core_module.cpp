@@ -41,6 +41,7 @@ NB_MODULE(_core, m) {
   bind_signals(m);
   bind_command_line(m);
   bind_distributed(m);
+  bind_meshes(m);
   m.def("_set_package_folder", &set_package_folder);
   m.attr("__version__") = TENON_VERSION;
   bind_ops(m);

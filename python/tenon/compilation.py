@@ -243,8 +243,8 @@ def show(fun: Callable[..., Any], *args: Any, what: str = "graph", **kwargs: Any
     """A stage of the compilation of `fun` for these arguments, as text.
 
     `what` is "graph" (as traced), "optimized", "loops", "kernels" (machine code), "plan",
-    "memory" or "decisions"; or the function as a Python file for "numpy", "torch" or "jax". A plain
-    function is compiled first.
+    "memory", "decisions" or "sharding" (over a mesh); or the function as a Python file for "numpy",
+    "torch" or "jax". A plain function is compiled first.
 
         >>> print(tn.show(lambda x: tn.exp(x) + 1, tn.zeros(3)))
         func @main(%x0: f32[3]) -> f32[3] {

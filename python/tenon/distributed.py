@@ -24,6 +24,7 @@ __all__ = [
     "average_gradients",
     "barrier",
     "broadcast",
+    "gather",
     "init",
     "is_available",
     "recv",
@@ -139,6 +140,14 @@ def sum_replicated(x: _core.Tensor, group: Group | None = None) -> _core.Tensor:
     one loss, not of the sum of all.
     """
     return _core._sum_replicated(_asarray(x), group or init())
+
+
+def gather(x: _core.Tensor) -> _core.Tensor:
+    """Return a tensor that is divided over a mesh as a whole one, on the host of every worker.
+
+    All workers of the mesh must call it. `x.local` is the block of this worker alone.
+    """
+    return _core._gather_blocks(_asarray(x))
 
 
 def average_gradients(gradients: Any, group: Group | None = None) -> Any:

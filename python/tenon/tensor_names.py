@@ -178,6 +178,13 @@ def _cuda(self: _Tensor, device: int | str | _core.Device | None = None) -> _Ten
     return self.to_device(f"cuda:{device}" if isinstance(device, int) else device or "cuda")
 
 
+def _local(self: _Tensor) -> _Tensor:
+    """The block of this worker, on the host, of a tensor that is divided over a mesh of processes;
+    of any other tensor, all of it."""
+    blocks = _core._blocks(self)
+    return blocks[0] if len(blocks) == 1 else self.to_device("cpu")
+
+
 def _contiguous(self: _Tensor) -> _Tensor:
     """The tensor itself: elements of all stand one after the other."""
     return self
@@ -224,7 +231,7 @@ def _dir(self: _Tensor) -> list[str]:
     return [name for name in object.__dir__(self) if name not in _IN_PLACE | _MISSING]
 
 
-_METHODS: dict[str, Callable[..., Any]] = {
+_METHODS: dict[str, Any] = {
     **{name: _conversion(name, dtype) for name, dtype in _CONVERSIONS.items()},
     "to": to,
     "__dir__": _dir,
@@ -240,6 +247,7 @@ _METHODS: dict[str, Callable[..., Any]] = {
     "where": _where,
     "cpu": _cpu,
     "cuda": _cuda,
+    "local": property(_local),
     "contiguous": _contiguous,
     "__copy__": _copy,
     "__deepcopy__": _deepcopy,

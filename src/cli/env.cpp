@@ -19,6 +19,7 @@ struct Variable {
 };
 constexpr std::array kVariables = {
     Variable{"TENON_AUTO_COMPILE", "1: sequences of ops that run often are compiled"},
+    Variable{"TENON_AUTO_SHARD", "1: axis 0 of new tensors is divided among the workers"},
     Variable{"TENON_CACHE", "0: no cache on disk"},
     Variable{"TENON_CACHE_DIR", "the folder of the disk cache (~/.cache/tenon)"},
     Variable{"TENON_CACHE_SIZE", "the limit of the disk cache, as in 500M (2G)"},
@@ -46,6 +47,7 @@ constexpr std::array kVariables = {
     Variable{"TENON_MPIRUN", "the mpirun of `tenon launch --hosts` (mpirun)"},
     Variable{"TENON_MPI_LIBRARY", "the library of MPI (that of the launcher)"},
     Variable{"TENON_NUM_THREADS", "the number of threads (the cores)"},
+    Variable{"TENON_NUM_WORKERS", "threads that are workers, and on which new tensors lie"},
     Variable{"TENON_PYTHON", "the Python of `tenon compile` and `tenon launch` (python3)"},
     Variable{"TENON_RANK", "the number of this worker; set by `tenon launch`"},
     Variable{"TENON_RESTART", "how often the program was restarted; set by `tenon launch`"},

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "compiler/device_part.h"
 #include "compiler/step_order.h"
 #include "compiler/storage.h"
 #include "runtime/memory_use.h"
@@ -90,7 +91,7 @@ int64_t memory_needed(const Plan& plan) {
   int64_t bytes = 0;
   if (plan.parts)
     for (const Plan::Part& part : plan.parts->list)
-      bytes = std::max(bytes, memory_needed(*part.plan->plan));
+      bytes = std::max(bytes, memory_needed(*plan_that_runs(part.plan->plan)));
   for (const Plan::Block& block : plan.blocks)
     if (block.input < 0) bytes += block.bytes;
   return bytes;
@@ -99,8 +100,8 @@ int64_t memory_needed(const Plan& plan) {
 MemoryReport memory_report(const Plan& plan) {
   if (plan.parts)
     for (const Plan::Part& part : plan.parts->list)
-      if (memory_needed(*part.plan->plan) == memory_needed(plan))
-        return memory_report(*part.plan->plan);
+      if (auto own = plan_that_runs(part.plan->plan); memory_needed(*own) == memory_needed(plan))
+        return memory_report(*own);
   MemoryReport report;
   report.planning = name_of(plan.planning);
   report.is_least = plan.is_least;

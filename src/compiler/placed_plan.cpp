@@ -48,6 +48,24 @@ void run_whole(const Plan& plan, std::span<const Bound> inputs, const Scalar* sc
   run(plan.parts->list[0].plan, inputs, scalars, outputs);
 }
 
+bool plans_itself(Device device) { return !device.is_host() && runtime_of(device).plans_itself(); }
+
+/// For a device that will plan it: what a run gives and gets.
+Compilation unplanned(const GraphPart& part, const CompileOptions& options,
+                      std::span<const Binding> sizes) {
+  Graph graph = substitute(part.graph, replacements(sizes));
+  auto plan = std::make_shared<Plan>();
+  plan->constants = options.constants;
+  plan->inputs = graph.inputs() - static_cast<int>(options.constants.size());
+  plan->scalars = options.runtime_scalars;
+  plan->outputs.resize(graph.outputs.size());
+  plan->target = options.target;
+  for (size_t i = 0; i < options.donated.size(); ++i)
+    plan->donated.push_back(options.donated[i] ? graph.types[i]->bytes() : 0);
+  plan->unplanned = runtime_of(part.device).part(part.device, graph, options);
+  return {nullptr, std::move(plan), {sizes.begin(), sizes.end()}, nullptr};
+}
+
 /// The options for a part of a graph. Constants are where the compiler can look at them.
 CompileOptions options_of(const PlacedGraph& placed, const GraphPart& part,
                           const CompileOptions& all, DeviceCopies& copies) {
@@ -67,6 +85,7 @@ CompileOptions options_of(const PlacedGraph& placed, const GraphPart& part,
       own.constants.push_back(all.constants[static_cast<size_t>(part.in[i]) - first]);
   }
   for (Bound& value : own.constants) {
+    if (plans_itself(part.device)) break;
     if (value.is_absent() || value.buffer->device.is_host()) continue;
     Bound here = copy_to({}, value, value.bytes());
     copies.add(here, value);
@@ -112,20 +131,26 @@ class Code : public PlacedCode {
       : placed_(place(graph, static_cast<int>(options.constants.size()), options.runtime_scalars)),
         options_(options) {
     make_lasting(placed_.graph);
-    for (const GraphPart& part : placed_.parts)
-      parts_.push_back(std::make_unique<CompiledGraph>(
-          part.graph, options_of(placed_, part, options_, copies_)));
+    for (const GraphPart& part : placed_.parts) {
+      part_options_.push_back(options_of(placed_, part, options_, copies_));
+      parts_.push_back(plans_itself(part.device)
+                           ? nullptr
+                           : std::make_unique<CompiledGraph>(part.graph, part_options_.back()));
+    }
   }
 
   Compilation compilation(std::span<const Binding> sizes) const override {
-    return joined(placed_, options_, sizes, copies_,
-                  [&](size_t part) { return parts_[part]->compilation(sizes); });
+    return joined(placed_, options_, sizes, copies_, [&](size_t part) {
+      return parts_[part] ? parts_[part]->compilation(sizes)
+                          : unplanned(placed_.parts[part], part_options_[part], sizes);
+    });
   }
 
  private:
   PlacedGraph placed_;
   CompileOptions options_;
-  std::vector<std::unique_ptr<CompiledGraph>> parts_;
+  std::vector<CompileOptions> part_options_;
+  std::vector<std::unique_ptr<CompiledGraph>> parts_;  // null: the device plans it
   mutable DeviceCopies copies_;
 };
 
@@ -141,7 +166,9 @@ Compilation compile_placed(const Graph& graph, const CompileOptions& options) {
   DeviceCopies copies;
   Compilation made = joined(placed, options, options.sizes, copies, [&](size_t i) {
     const GraphPart& part = placed.parts[i];
-    return compilation_of(part.graph, options_of(placed, part, options, copies));
+    CompileOptions own = options_of(placed, part, options, copies);
+    if (plans_itself(part.device)) return unplanned(part, own, options.sizes);
+    return compilation_of(part.graph, own);
   });
   Held held;  // keys name the types of the whole
   held.add(graph);

@@ -1,6 +1,8 @@
 #include "compiler/placing.h"
 
 #include <algorithm>
+#include <climits>
+#include <functional>
 #include <map>
 #include <optional>
 
@@ -81,6 +83,7 @@ class Placer {
     for (Val v = 0; v < graph.inputs(); ++v)
       source_[index(v)] = v, at_[index(v)] = {0, graph.types[index(v)]->device};
     for (const GraphOp& op : graph.ops) see(op);
+    delay();
   }
 
   PlacedGraph run() {
@@ -161,6 +164,36 @@ class Placer {
     if (has_effects(op)) last_effect_ = place;
     for (int i = 0; i < op.outs; ++i)
       source_[index(op.out + i)] = op.out + i, at_[index(op.out + i)] = place;
+  }
+
+  /// Moves ops of devices to the last stage that their readers allow: what does not wait for the
+  /// host, and what does, is one part where the host does not wait for the former.
+  void delay() {
+    std::map<std::pair<int, int>, int> last;  // stage, by device
+    auto key = [](Device device) { return std::pair<int, int>(device.kind, device.index); };
+    auto is_placed = [](const GraphOp& op) {
+      return op.op != &scalar_leaf && op.op != &ops::to_device && op.outs > 0;
+    };
+    for (const GraphOp& op : graph_.ops)
+      if (const Place& at = at_[index(op.out)]; is_placed(op))
+        last[key(at.device)] = std::max(last[key(at.device)], at.stage);
+    std::vector<int> limit(graph_.types.size(), INT_MAX);  // of values, by their readers
+    for (size_t i = graph_.ops.size(); i-- > 0;) {
+      const GraphOp& op = graph_.ops[i];
+      if (!is_placed(op)) continue;
+      Place place = at_[index(op.out)];
+      if (!place.device.is_host() && !has_effects(op)) {
+        place.stage = last[key(place.device)];
+        for (int k = 0; k < op.outs; ++k)
+          place.stage = std::min(place.stage, limit[index(op.out + k)]);
+      }
+      for (int k = 0; k < op.outs; ++k) at_[index(op.out + k)] = place;
+      for (Val v : graph_.in(op)) {
+        Val from = source_[index(v)];
+        bool is_here = at_[index(from)].device == place.device;
+        limit[index(from)] = std::min(limit[index(from)], place.stage - !is_here);
+      }
+    }
   }
 
   GraphPart part(const Place& place, const std::vector<const GraphOp*>& list,

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "compiler/device_part.h"
 #include "ir/place.h"
 #include "runtime/memory_use.h"
 
@@ -61,7 +62,8 @@ std::string to_text(const Plan& plan) {
   if (plan.parts) {
     std::string text;
     for (const Plan::Part& part : plan.parts->list)
-      text += format("on {}:\n{}", to_text(part.plan->device), to_text(*part.plan->plan));
+      text += format("on {}:\n{}", to_text(part.plan->device),
+                     to_text(*plan_that_runs(part.plan->plan)));
     return text;
   }
   PlanText made{plan};

@@ -1,11 +1,13 @@
 #include "compiler/report.h"
 
+#include "compiler/device_part.h"
 #include "ir/opdef.h"
 #include "ir/written.h"
 
 namespace tn {
 
 void for_each_whole(const Compilation& made, FunctionRef<void(const Compilation&)> f) {
+  if (const PlannedLater* later = planned_later(*made.plan)) return f(later->compilation());
   if (!made.parts) return f(made);
   for (const Compilation& part : *made.parts) for_each_whole(part, f);
 }
@@ -14,11 +16,12 @@ namespace {
 
 /// `text` of every part, below the name of its device.
 std::string of_parts(const Compilation& made, FunctionRef<std::string(const Compilation&)> text) {
+  if (const PlannedLater* later = planned_later(*made.plan)) return text(later->compilation());
   if (!made.parts) return text(made);
   std::string all;
   for (size_t i = 0; i < made.parts->size(); ++i)
     all += format("# on {}\n{}", to_text(made.plan->parts->list[i].plan->device),
-                  text((*made.parts)[i]));
+                  of_parts((*made.parts)[i], text));
   return all;
 }
 
@@ -61,8 +64,19 @@ std::string code_text(const Compilation& made) {
   });
 }
 
+std::string sharding_text(const Compilation& made) {
+  if (const PlannedLater* later = planned_later(*made.plan)) return later->text();
+  std::string text;
+  if (made.parts)
+    for (const Compilation& part : *made.parts) text += sharding_text(part);
+  return text;
+}
+
 Decisions decisions_of(const Compilation& made) {
   Decisions all;
+  for (const Compilation& part : made.parts ? *made.parts : std::vector<Compilation>())
+    if (const PlannedLater* later = planned_later(*part.plan))
+      std::ranges::move(later->decisions(), std::back_inserter(all));
   for_each_whole(made, [&](const Compilation& part) {
     const Target& target = part.plan->target;
     all.insert(all.end(), part.set->decisions.begin(), part.set->decisions.end());

@@ -13,6 +13,8 @@ std::string optimized_text(const Compilation& made);
 std::string loops_text(const Compilation& made);
 /// The machine code of the kernels.
 std::string code_text(const Compilation& made);
+/// How the parts on meshes are divided; "" where there are none.
+std::string sharding_text(const Compilation& made);
 Decisions decisions_of(const Compilation& made);
 
 /// What to ask the code generator for about the kernel of a step.

@@ -16,12 +16,14 @@
 #include "eval/key.h"
 #include "eval/modes.h"
 #include "eval/plan_cache.h"
+#include "eval/region_layout.h"
 #include "ir/interned.h"
 #include "ir/named_calls.h"
 #include "ir/op_table.h"
 #include "ir/trace.h"
 #include "ir/watch.h"
 #include "loop/interpreter_ops.h"
+#include "mesh/mesh_defaults.h"
 #include "observe/instruction_log.h"
 #include "observe/op_events.h"
 #include "runtime/device.h"
@@ -142,7 +144,7 @@ void flush_chain(Node* node) {
 /// a fork while another thread makes it would leave it half-made in the child.
 [[maybe_unused]] const bool kFlushInstalled =
     (flush_deep = flush_chain, flushes(), in_child_after_fork(end_in_child),
-     start_instruction_log(), true);
+     start_instruction_log(), mesh::install(), true);
 
 }  // namespace
 
@@ -211,6 +213,7 @@ const CachedPlanRef& Flush::cached_plan(std::span<const Tensor> wanted,
                                         const SignalRegion* region) {
   make_key(walk, outputs, key);
   if (region && region->settings) add_word(key, ~region->settings);
+  add_layouts(key, walk, region);
   Flushes& all = flushes();
   if (const CachedPlanRef* cached = all.cache.find(key)) {
     ++all.stats.hits;
@@ -218,6 +221,7 @@ const CachedPlanRef& Flush::cached_plan(std::span<const Tensor> wanted,
   }
   leave_host();
   Captured captured = graph_of(walk, {}, outputs);
+  captured.graph = with_layouts(std::move(captured.graph), walk, region);
   CompileOptions options{.runtime_scalars = numbers_among(walk.leaves)};
   std::shared_ptr<const Plan> plan = [&] {
     WalkUnlocked unlocked;
@@ -240,6 +244,7 @@ HotPath::Choice Flush::hot_plan(CachedPlan& cached, const HotPathPolicy& policy,
     find_dying();  // before what is captured holds leaves
     LastingScope lasting;
     Captured captured = graph_of(walk, {}, outputs);
+    captured.graph = with_layouts(std::move(captured.graph), walk, region);
     CompileOptions options{
         .runtime_scalars = numbers_among(walk.leaves), .donated = dying, .checks_indices = true};
     std::optional<HotPath::Values> values;

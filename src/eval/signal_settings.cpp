@@ -123,7 +123,9 @@ signal::Compile read_compile(const Value& value) {
   return compile;
 }
 
+/// Nothing stands for all of them.
 std::vector<int64_t> read_workers(const Value& value) {
+  if (value.node->kind == Yaml::nothing) return {};
   if (value.node->kind != Yaml::list || value.node->items.empty())
     value.bad(format("needs a list of workers as [0, 1], not {}",
                      value.node->kind == Yaml::list ? "an empty one" : value.found()));
@@ -151,8 +153,6 @@ signal::Shard read_shard(const Value& value) {
     if (key == "workers") shard.workers = read_workers(field);
     if (key == "replicated") shard.replicated = field.to_bool();
   });
-  if (shard.axis && shard.replicated)
-    value.bad("replicated: true excludes axis: every worker has the whole tensor");
   if (!shard.axis && !shard.replicated) value.bad("needs an axis, or replicated: true");
   return shard;
 }

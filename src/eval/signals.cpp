@@ -9,8 +9,11 @@
 #include "base/at_fork.h"
 #include "base/debug_log.h"
 #include "base/error.h"
+#include "eval/region_layout.h"
 #include "eval/signal_settings.h"
 #include "ir/trace.h"
+#include "runtime/device.h"
+#include "tenon/mesh.h"
 
 namespace tn {
 
@@ -21,6 +24,8 @@ using signal::Settings;
 constexpr size_t kMostStrangers = 1000;
 constexpr std::string_view kShardNote =
     "shard: is kept, and takes effect with workers; without them every tensor is whole";
+constexpr std::string_view kSomeNote =
+    "shard: the workers of a signal are those of its mesh; naming some of them has no effect yet";
 
 struct SignalEntry {
   Settings settings;
@@ -55,6 +60,7 @@ struct Configuration {
   void read_environment();
   const SignalEntry* find(std::string_view name);
   void warn(std::string note);
+  void note_workers(const signal::Shard& shard);
 };
 
 Configuration& configuration() {
@@ -67,11 +73,21 @@ void Configuration::use(std::vector<Settings> all) {
   entries.clear(), places.clear(), strangers.clear();
   for (Settings& settings : all) {
     places[settings.name] = entries.size();
-    if (settings.shard && !std::exchange(shard_is_reported, true)) warn(std::string(kShardNote));
+    if (settings.shard && !shard_is_reported) note_workers(*settings.shard);
     entries.push_back({std::move(settings), ++numbers});
   }
   for (const SignalEntry& entry : entries)
     if (!entry.settings.backward.empty()) find(entry.settings.backward);
+}
+
+/// Says once what a file cannot know.
+void Configuration::note_workers(const signal::Shard& shard) {
+  Device device = current_device();
+  auto named = static_cast<int64_t>(shard.workers.size());
+  bool has_mesh = is_mesh(device);
+  if (has_mesh && (named == 0 || named == mesh_of(device).workers())) return;
+  shard_is_reported = true;
+  warn(std::string(has_mesh ? kSomeNote : kShardNote));
 }
 
 void Configuration::warn(std::string note) {
@@ -109,15 +125,18 @@ RegionRef make_region(std::string_view name, std::string_view backward, const Re
   const SignalEntry* entry = all.find(name);
   if (backward.empty() && entry) backward = entry->settings.backward;
   if (!backward.empty()) all.find(backward);  // says so where it is misspelt
-  bool is_plan = entry && entry->settings.compile;
+  bool is_plan = entry && (entry->settings.compile || entry->settings.shard);
   if (!is_plan && backward.empty()) return nullptr;
   auto region = std::make_shared<SignalRegion>();
-  if (is_plan) {
-    region->name = entry->settings.name, region->compile = entry->settings.compile;
-    region->plan = ++passages, region->settings = entry->number;
-  } else if (const SignalRegion* outer = as_signal(around)) {
-    region->name = outer->name, region->compile = outer->compile;
+  if (const SignalRegion* outer = as_signal(around)) {
+    region->name = outer->name, region->compile = outer->compile, region->shard = outer->shard;
     region->plan = outer->plan, region->settings = outer->settings;
+  }
+  if (is_plan) {
+    const Settings& own = entry->settings;
+    region->name = own.name, region->plan = ++passages, region->settings = entry->number;
+    if (own.compile) region->compile = own.compile;
+    if (own.shard) region->shard = own.shard;
   }
   region->backward = backward;
   return region;
@@ -221,9 +240,12 @@ Context::~Context() {
 Tensor tensor(const Tensor& x, std::string_view name) {
   type_of(x);  // fails for a null one
   if (name.empty()) fail("signal.tensor: the name of a signal is empty");
-  std::lock_guard lock(configuration().mutex);
-  configuration().find(name);
-  return x;
+  std::optional<Shard> shard;
+  {
+    std::lock_guard lock(configuration().mutex);
+    if (const SignalEntry* entry = configuration().find(name)) shard = entry->settings.shard;
+  }
+  return shard ? as_said(x, *shard) : x;
 }
 
 }  // namespace signal

@@ -10,6 +10,7 @@ class SignalRegion final : public Region {
  public:
   std::string name;                        // of the signal that says whether it is compiled
   std::optional<signal::Compile> compile;  // nothing: as the process
+  std::optional<signal::Shard> shard;      // how what is made or enters here is divided
   uint64_t plan = 0;  // passages with a number are computed on their own; 0: with what is around
   uint64_t settings = 0;  // differs for what was loaded at different times; 0: without `compile`
   std::string backward;   // the signal of its derivatives; "": not said

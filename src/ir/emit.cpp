@@ -89,9 +89,12 @@ static void convert_operands(const OpDef& op, Tensors& in) {
 }
 
 Device device_of(std::span<const Tensor> in) {
-  for (const Tensor& t : in)
-    if (t.defined() && (t.rank() > 0 || !t.device().is_host())) return t.device();
-  return current_device();
+  bool has_host = false;
+  for (const Tensor& t : in) {
+    if (t.defined() && !t.device().is_host()) return t.device();
+    has_host = has_host || (t.defined() && t.rank() > 0);
+  }
+  return has_host ? Device() : current_device();
 }
 
 /// With the single values of the host among them on a device, where they travel as an op that has

@@ -168,6 +168,30 @@ static void parse_dimension(std::string_view text, int dim, const Mesh& mesh, co
   }
 }
 
+Layout layout_of(const Mesh& mesh, std::string_view mesh_axes, const Axes& axes, const Type& type) {
+  std::vector<std::string_view> names = pieces(mesh_axes, ',');
+  if (static_cast<int>(names.size()) != axes.size())
+    fail("shard: {} axes of the mesh for {} dimensions", names.size(), axes.size());
+  Layout layout(mesh);
+  std::vector<int64_t> next(static_cast<size_t>(type.rank()), 1);  // radix, by dimension
+  for (int k = 0; k < axes.size(); ++k) {
+    int axis = mesh.find(names[static_cast<size_t>(k)]), dim = axes[k].i;
+    if (axis < 0)
+      fail(Hint{format("its axes are {}", to_text(mesh))}, "shard: the mesh has no axis '{}'",
+           names[static_cast<size_t>(k)]);
+    if (dim < 0 || dim >= type.rank()) fail("shard: there is no dimension {}: {}", dim, type);
+    int64_t& radix = next[static_cast<size_t>(dim)];
+    if (layout[axis]) fail("shard: '{}' divides two dimensions: {}", mesh[axis].name, type);
+    if (!has_room(mesh, layout, type.shape, axis, {dim, radix}))
+      fail(Hint{"choose another dimension, or leave it whole"},
+           "shard: '{}' deals dimension {} into {} equal parts, which {} does not allow",
+           mesh[axis].name, dim, radix * mesh[axis].parts, type);
+    layout[axis] = {dim, radix};
+    radix *= mesh[axis].parts;
+  }
+  return layout;
+}
+
 Layout parse_layout(std::string_view text, const Mesh& mesh, const Type& type) {
   Layout layout(mesh);
   std::string_view whole = text = without_spaces(text);

@@ -6,30 +6,9 @@
 #include <vector>
 
 #include "ir/type.h"
+#include "tenon/mesh.h"
 
 namespace tn {
-
-/// A named axis of a mesh.
-struct MeshAxis {
-  std::string name;
-  int64_t size = 1;   // workers along the axis
-  int64_t parts = 1;  // into which folds are dealt: `size` times a power of two, any for one worker
-  int64_t parts_per_worker() const { return parts / size; }
-  friend bool operator==(const MeshAxis&, const MeshAxis&) = default;
-};
-
-/// Workers in a grid. Worker numbers are row-major in the coordinates.
-struct Mesh {
-  static constexpr int kMostAxes = 8;
-  std::vector<MeshAxis> axes;
-
-  int count() const { return static_cast<int>(axes.size()); }
-  const MeshAxis& operator[](int axis) const { return axes[static_cast<size_t>(axis)]; }
-  int64_t workers() const;
-  /// The number of the axis of this name; -1 when there is none.
-  int find(std::string_view name) const;
-  friend bool operator==(const Mesh&, const Mesh&) = default;
-};
 
 /// The place of a mesh axis in a dimension of extent n: the dimension counts as [radix, parts,
 /// n / (radix·parts)], and the middle digit is dealt to the workers. Radix 1 divides into blocks;
@@ -68,8 +47,7 @@ int64_t local_radix(const Mesh& mesh, const Layout& layout, int axis, Digit digi
 Shape local_shape(const Mesh& mesh, const Layout& layout, Shape shape);
 TypeRef local_type(const Mesh& mesh, const Layout& layout, TypeRef type);
 
-/// "data=4, model=2:8": names, sizes, and parts where they are not the sizes.
-std::string to_text(const Mesh& mesh);
+/// From "data=4, model=2:8".
 Mesh parse_mesh(std::string_view text);
 /// "@[data,-,model:3]": a dimension has "-", or axes with their radix where it is not 1, joined by
 /// "+". Then "stored(data)" and "partial(model)".
@@ -77,5 +55,7 @@ std::string to_text(const Mesh& mesh, const Layout& layout, int rank);
 /// The inverse; without a radix an axis comes after those named before it. Fails where `type` has
 /// no such digits.
 Layout parse_layout(std::string_view text, const Mesh& mesh, const Type& type);
+/// Axis k of `mesh_axes`, which commas separate, divides dimension `axes[k]`. Fails as above.
+Layout layout_of(const Mesh& mesh, std::string_view mesh_axes, const Axes& axes, const Type& type);
 
 }  // namespace tn

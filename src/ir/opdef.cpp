@@ -11,6 +11,7 @@
 #include "ir/interned.h"
 #include "ir/op_table.h"
 #include "ir/precision.h"
+#include "runtime/device.h"
 
 namespace tn {
 
@@ -145,14 +146,19 @@ struct MemoEntry {
 
 constexpr size_t kMemoSize = 1024;  // direct-mapped
 
+/// Whether a tensor of the host is copied to a device that other operands are on.
+bool travels_to(TypeRef type, Device device) {
+  return type->device.is_host() && !device.is_host() && runtime_of(device).takes_host_tensors();
+}
+
 /// The device that all operands are on, but for single values of the host, which travel. Nothing
 /// where there are no others.
 std::optional<Device> common_device(const OpDef& op, Types in) {
   TypeRef first = nullptr;
   for (TypeRef type : in) {
     if (!type || (type->device.is_host() && type->rank() == 0)) continue;
-    if (!first) first = type;
-    if (type->device != first->device)
+    if (!first || travels_to(first, type->device)) first = type;
+    if (type->device != first->device && !travels_to(type, first->device))
       fail(Hint{"move one of them with .to(device)"}, "{}: operands are on {} and {}: {} and {}",
            op.name, to_text(first->device), to_text(type->device), *first, *type);
   }

@@ -21,6 +21,11 @@ std::string decisions_text(const Compilation& made) {
   return text;
 }
 
+std::string shown_sharding(const Compilation& made) {
+  std::string text = sharding_text(made);
+  return text.empty() ? "nothing lies on a mesh" : text;
+}
+
 /// Without the empty lines at the end.
 std::string trimmed(std::string text) {
   text.resize(text.find_last_not_of('\n') + 1);
@@ -58,6 +63,7 @@ constexpr Stage kStages[] = {
     {"plan", [](const Compilation& made) { return called_names(to_text(*made.plan)); }},
     {"memory", [](const Compilation& made) { return to_text(memory_report(*made.plan)); }},
     {"decisions", decisions_text},
+    {"sharding", shown_sharding},
 };
 
 }  // namespace

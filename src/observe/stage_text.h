@@ -4,8 +4,9 @@
 
 namespace tn {
 
-/// "graph", "optimized", "loops", "kernels", "plan", "memory" or "decisions", or a language that
-/// `python_source` writes; fails for another. `code` is the graph compiled, where it is that.
+/// "graph", "optimized", "loops", "kernels", "plan", "memory", "decisions" or "sharding", or a
+/// language that `python_source` writes; fails for another. `code` is the graph compiled, where it
+/// is that.
 std::string stage_text(const Graph& graph, const CompileOptions& options, std::string_view stage,
                        const CompiledGraph* code = nullptr);
 

@@ -158,6 +158,7 @@ constexpr const OpDef* kGraphOps[] = {
     &ops::searchsorted,
     &ops::selu,
     &ops::send,
+    &ops::shard,
     &ops::sigmoid,
     &ops::sign,
     &ops::signbit,

@@ -671,6 +671,8 @@ extern const OpDef selu;
 extern const OpRules selu_rules;
 extern const OpDef send;
 extern const OpRules send_rules;
+extern const OpDef shard;
+extern const OpRules shard_rules;
 extern const OpDef sigmoid;
 extern const OpRules sigmoid_rules;
 extern const OpDef sign;

@@ -344,6 +344,7 @@ constexpr Pair kRules[] = {
     {&ops::segment_sum, &ops::segment_sum_rules},
     {&ops::selu, &ops::selu_rules},
     {&ops::send, &ops::send_rules},
+    {&ops::shard, &ops::shard_rules},
     {&ops::sigmoid, &ops::sigmoid_rules},
     {&ops::sign, &ops::sign_rules},
     {&ops::signbit, &ops::signbit_rules},

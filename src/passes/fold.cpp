@@ -12,6 +12,7 @@
 #include "ir/body.h"
 #include "ir/element.h"
 #include "ir/rewrite.h"
+#include "ops/collectives.h"
 #include "ops/op_decls.h"
 #include "passes/passes.h"
 #include "plan/library.h"
@@ -82,7 +83,8 @@ class Folder {
       most += type(v)->bytes();
     }
     for (const GraphOp& op : graph_.ops) {
-      if (!all_in(is_known_, op) || has_effects(op) || !has_sizes(op)) continue;
+      bool varies = ops::is_collective(*op.op);  // by worker, or needs the others
+      if (!all_in(is_known_, op) || has_effects(op) || !has_sizes(op) || varies) continue;
       if (op.op == &ops::while_loop || op.op == &ops::scan) continue;
       auto is_large = [&](TypeRef t) { return t->bytes() > most; };
       if (std::ranges::any_of(graph_.out_types(op), is_large)) {

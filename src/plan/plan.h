@@ -155,6 +155,7 @@ enum class MemoryPlanning : uint8_t {
 };
 
 struct PlacedPlan;
+class DevicePart;
 
 struct Plan {
   int inputs = 0, scalars = 0;
@@ -203,6 +204,8 @@ struct Plan {
     std::vector<Wanted> outputs;
   };
   std::shared_ptr<const Parts> parts = {};
+  /// Of a device that plans its parts itself. Such a plan has no steps and no blocks.
+  std::shared_ptr<const DevicePart> unplanned = {};
 
   int first_own() const { return inputs + static_cast<int>(constants.size()); }
 };

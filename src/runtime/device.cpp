@@ -33,6 +33,8 @@ constinit thread_local int scoped = -1;
 
 }  // namespace
 
+constinit std::atomic<Device (*)()> other_default_device = nullptr;
+
 void register_devices(DeviceRuntime& runtime) {
   for (int kind = 1; kind < kMostKinds; ++kind) {
     DeviceRuntime* none = nullptr;
@@ -42,6 +44,10 @@ void register_devices(DeviceRuntime& runtime) {
 }
 
 DeviceRuntime& runtime_of(Device device) { return *kinds[device.kind].load(); }
+
+std::shared_ptr<const DevicePart> DeviceRuntime::part(Device, const Graph&, const CompileOptions&) {
+  throw_internal("a device that plans its parts makes them");
+}
 
 bool DeviceRuntime::is_usable() const {
   int first = generation_.load();
@@ -96,7 +102,12 @@ Device default_device() {
   int bits = chosen.load(std::memory_order_relaxed);
   if (bits >= 0) return device_from(static_cast<uint16_t>(bits));
   const char* name = std::getenv("TENON_DEVICE");
-  Device device = name && *name ? device_named(name, "TENON_DEVICE") : Device();
+  auto other = other_default_device.load();
+  Device device;
+  if (name && *name)
+    device = device_named(name, "TENON_DEVICE");
+  else if (other)
+    device = other();
   set_default_device(device);
   return device;
 }

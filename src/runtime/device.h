@@ -18,6 +18,14 @@ struct OpDef;
 struct PlacedPlan;
 struct Target;
 struct InternedType;
+struct Graph;
+struct CompileOptions;
+
+/// A part of a graph that its device plans itself, when it knows how the inputs of a run lie there.
+class DevicePart {
+ public:
+  virtual ~DevicePart() = default;
+};
 
 /// Devices of one kind. A device executes work asynchronously, in the order of submission; `ready`
 /// of a buffer is the work it waits for.
@@ -48,6 +56,13 @@ class DeviceRuntime {
   virtual size_t set_memory_limit(Device, size_t) { return 0; }
   virtual void reset_peak_memory(Device) {}
   virtual void clear_cache(Device) {}
+  /// Whether tensors of the host may be operands beside its own: they are copied there.
+  virtual bool takes_host_tensors() const { return false; }
+  /// Whether it plans its parts itself.
+  virtual bool plans_itself() const { return false; }
+  /// Such a part, of constant sizes; the constants of the options are among its inputs.
+  virtual std::shared_ptr<const DevicePart> part(Device device, const Graph& graph,
+                                                 const CompileOptions& options);
 
   /// Whether this process may use it: a child of fork may not if its parent did.
   bool is_usable() const;
@@ -88,6 +103,9 @@ class DeviceCopies {
   std::mutex mutex_;
   std::vector<Copy> made_;
 };
+
+/// Called once, where TENON_DEVICE is not set: a default device that the environment asks for.
+extern std::atomic<Device (*)()> other_default_device;
 
 /// Where what has no operands is made now: the scope's of this thread, or the default.
 Device current_device();

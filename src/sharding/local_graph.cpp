@@ -149,24 +149,47 @@ Form LocalGraph::resolved(const Form& form, int axis, const Shape& shape, Digit 
   size_t own = static_cast<size_t>(mesh_[axis].parts_per_worker()), inner = 1;
   for (int u = axis + 1; u < mesh_.count(); ++u)
     if (form.layout.is_partial(u)) inner *= static_cast<size_t>(mesh_[u].parts_per_worker());
+  DType dtype = type(form.parts[0])->dtype;
+  bool is_sum = form.monoid == Monoid::add || form.monoid == Monoid::mul;
+  bool widens = own > 1 && is_sum && (dtype == DType::f16 || dtype == DType::bf16);
   for (size_t outer = 0; outer < form.parts.size() / (own * inner); ++outer)
     for (size_t i = 0; i < inner; ++i) {
       std::vector<Val> terms;
-      for (size_t k = 0; k < own; ++k) terms.push_back(form.parts[(outer * own + k) * inner + i]);
+      for (size_t k = 0; k < own; ++k) {
+        terms.push_back(form.parts[(outer * own + k) * inner + i]);
+        if (widens) terms.back() = as_type(terms.back(), DType::f32);
+      }
       made.parts.push_back(folded(std::move(terms), form.monoid));
     }
+  made = folded_by_all(std::move(made), axis, shape, to);
+  for (Val& v : made.parts)
+    if (widens) v = as_type(v, dtype);
+  return made;
+}
+
+Val LocalGraph::as_type(Val v, DType dtype) {
+  return add(ops::astype, intern(*ops::astype.attrs, &dtype), std::array{v});
+}
+
+Form LocalGraph::folded_by_all(Form made, int axis, const Shape& shape, Digit to) {
   bool scatters = to && has_room(mesh_, made.layout, shape, axis, to);
-  if (form.monoid == Monoid::add) {
+  if (made.monoid == Monoid::add) {
     if (scatters) return divided(std::move(made), ops::reduce_scatter, axis, to);
     ops::GroupAttrs attrs{intern(mesh_[axis].name), mesh_[axis].size};
     ++transitions, report(ops::all_sum, axis, made.parts[0]);
     if (mesh_[axis].size == 1) return made;
     return each(std::move(made), ops::all_sum, intern(*ops::all_sum.attrs, &attrs));
   }
-  ops::AllFoldAttrs attrs{intern(mesh_[axis].name), mesh_[axis].size, fold_mode(form.monoid)};
+  ops::AllFoldAttrs attrs{intern(mesh_[axis].name), mesh_[axis].size, fold_mode(made.monoid)};
   ++transitions, report(ops::all_fold, axis, made.parts[0]);
   if (mesh_[axis].size == 1) return made;
   return each(std::move(made), ops::all_fold, intern(*ops::all_fold.attrs, &attrs));
+}
+
+/// Whether workers can exchange equal parts: the digit they will have is one of what they hold.
+static bool are_apart(Digit from, Digit to, int64_t parts) {
+  return from.dim != to.dim || from.radix % (to.radix * parts) == 0 ||
+         to.radix % (from.radix * parts) == 0;
 }
 
 int LocalGraph::distance(const Form& form, const Layout& target) const {
@@ -194,7 +217,7 @@ Form LocalGraph::moved(const Form& form, const Shape& shape, const Layout& targe
       if (now.layout.is_partial(t) && !target.is_partial(t))
         now = resolved(now, t, shape, target[t]), done = false;
       if (!now.layout[t] || now.layout[t] == target[t]) continue;
-      bool moves = target[t] && fits(t);
+      bool moves = target[t] && fits(t) && are_apart(now.layout[t], target[t], mesh_[t].parts);
       now = moves ? exchanged(std::move(now), t, target[t]) : gathered(std::move(now), t);
       done = false;
     }

@@ -50,7 +50,10 @@ class LocalGraph {
   Form gathered(Form form, int axis);
   Form exchanged(Form form, int axis, Digit to);
   /// The terms of one axis folded: all parts of a worker first, then those of the workers.
+  /// Narrow floats are added in f32 and rounded once, as transports do it.
   Form resolved(const Form& form, int axis, const Shape& shape, Digit to);
+  Form folded_by_all(Form made, int axis, const Shape& shape, Digit to);
+  Val as_type(Val v, DType dtype);
   Val folded(std::vector<Val> terms, loop::Monoid monoid);
   void report(const OpDef& op, int axis, Val v);
 

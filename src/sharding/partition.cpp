@@ -63,8 +63,9 @@ bool same(const Graph& a, const Graph& b) {
 class Partition {
  public:
   Partition(const Graph& graph, const Mesh& mesh, const Layouts& layouts, Links& links,
-            Decisions* decisions)
+            Decisions* decisions, const Given& given)
       : from_(graph),
+        given_(given),
         mesh_(mesh),
         finest_(finest(mesh)),
         layouts_(layouts.values),
@@ -84,14 +85,21 @@ class Partition {
     local_.graph.name = from_.name;
     for (Val v = 0; v < from_.inputs(); ++v) {
       Layout layout = plain(v);
+      if (!given_.inputs.empty()) {
+        layout = given_.inputs[static_cast<size_t>(v)];
+        layout.stored = 0;
+      }
       TypeRef type = local_type(mesh_, layout, from_.types[static_cast<size_t>(v)]);
       Val input = local_.graph.add_input(from_.input_names[static_cast<size_t>(v)], type);
       forms_[static_cast<size_t>(v)].push_back({layout, Monoid::add, {input}});
       made.inputs.push_back(layouts_[static_cast<size_t>(v)]);
     }
     std::vector<bool> needed = needed_values(from_);
-    for (int i = 0; i < static_cast<int>(from_.ops.size()); ++i)
-      if (is_needed(op_at(i), needed)) emit(i);
+    int constants = 0;
+    for (int i = 0; i < static_cast<int>(from_.ops.size()); ++i) {
+      bool is_given = op_at(i).op == &scalar_leaf && constants++ < given_.constants;
+      if (is_given || is_needed(op_at(i), needed)) emit(i);
+    }
     local_.reader = "the result";
     for (Val v : from_.outputs) {
       local_.graph.outputs.push_back(form(v, plain(v)).parts[0]);
@@ -132,6 +140,11 @@ class Partition {
       forms_[static_cast<size_t>(op.out)].push_back({Layout(mesh_), Monoid::add, {made}});
       return;
     }
+    if (op.op == &ops::shard) {  // a change of layout, where it is one
+      Form made = form(from_.in(op)[0], plain(op.out));
+      forms_[static_cast<size_t>(op.out)].push_back(std::move(made));
+      return;
+    }
     if (emit_by_position(i)) return;
     Division division = divide(i);
     if (!division.is_whole() && !fits(i, division)) {
@@ -167,7 +180,7 @@ class Partition {
     const GraphOp& op = op_at(i);
     for (int k = 0; k < op.outs; ++k) {
       const Layout& layout = layouts_[static_cast<size_t>(op.out + k)];
-      if (!layout[t] || (layout.is_stored(t) && !op.op->is_elementwise())) continue;
+      if (!layout[t] || (layout.is_stored(t) && !keeps_places(*op.op))) continue;
       auto reach = links_.follow(i, op.ins + k, layout[t], mesh_[t].parts);
       if (reach && !reach->fold) return reach;
       refuse(i, format("its result {} is computed whole along '{}'",
@@ -419,6 +432,7 @@ class Partition {
   }
 
   const Graph& from_;
+  const Given& given_;
   const Mesh& mesh_;
   const Mesh finest_;
   const std::vector<Layout>& layouts_;
@@ -434,8 +448,8 @@ class Partition {
 }  // namespace
 
 Partitioned partition(const Graph& graph, const Mesh& mesh, const Layouts& layouts, Links& links,
-                      Decisions* decisions) {
-  return Partition(graph, mesh, layouts, links, decisions).run();
+                      Decisions* decisions, const Given& given) {
+  return Partition(graph, mesh, layouts, links, decisions, given).run();
 }
 
 }  // namespace tn::sharding

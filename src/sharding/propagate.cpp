@@ -2,6 +2,7 @@
 
 #include <deque>
 
+#include "ops/op_decls.h"
 #include "sharding/positions.h"
 
 namespace tn::sharding {
@@ -17,14 +18,19 @@ class Propagation {
         decisions_(decisions),
         ops_at_(ops_at_values(graph)),
         reached_(graph.ops.size() * static_cast<size_t>(mesh.count())),
-        layouts_(graph.types.size(), Layout(mesh)) {}
+        layouts_(graph.types.size(), Layout(mesh)),
+        parameters_(graph.types.size()),
+        is_closed_(graph.types.size()) {
+    for (const GraphOp& op : graph.ops)
+      if (op.op == &ops::shard) is_closed_[static_cast<size_t>(op.out)] = true;
+  }
 
   Layouts run(std::span<const Constraint> constraints) {
     for (Priority priority : {Priority::data, Priority::parameter, Priority::stored}) {
       for (const Constraint& c : constraints) {
         if (c.priority != priority) continue;
         for (int t = 0; t < mesh_.count(); ++t)
-          if (c.layout[t]) give(c.value, t, c.layout[t], priority, -1);
+          if (c.layout[t]) give(c.value, t, c.layout[t], priority, -1, c.loc);
       }
       for (; !waiting_.empty(); waiting_.pop_front()) spread(waiting_.front(), priority);
     }
@@ -33,7 +39,7 @@ class Propagation {
       size_t axes = static_cast<size_t>(mesh_.count());
       if (reached_[i] && reached_[i]->fold) folds[i / axes] |= 1u << i % axes;
     }
-    return {std::move(layouts_), std::move(folds)};
+    return {std::move(layouts_), std::move(folds), std::move(parameters_)};
   }
 
  private:
@@ -45,9 +51,9 @@ class Propagation {
   TypeRef type(Val v) const { return graph_.types[static_cast<size_t>(v)]; }
   Layout& layout(Val v) { return layouts_[static_cast<size_t>(v)]; }
 
-  void decide(bool made, Val v, const Layout& layout, std::string reason, int op) {
+  void decide(bool made, Val v, const Layout& layout, std::string reason, int op, Loc loc = {}) {
     if (!decisions_) return;
-    Loc loc = op < 0 ? Loc{} : graph_.ops[static_cast<size_t>(op)].loc;
+    if (op >= 0) loc = graph_.ops[static_cast<size_t>(op)].loc;
     std::string what = format("{} {}", *type(v), to_text(mesh_, layout, type(v)->rank()));
     decisions_->push_back({"shard", made, std::move(what), std::move(reason), loc});
   }
@@ -59,19 +65,23 @@ class Propagation {
   }
 
   /// Divides `v`, if it has no place for this axis yet and there is room.
-  void give(Val v, int axis, Digit digit, Priority priority, int op) {
+  void give(Val v, int axis, Digit digit, Priority priority, int op, Loc loc = {}) {
     Layout& now = layout(v);
+    bool is_closed = op >= 0 && is_closed_[static_cast<size_t>(v)];
     if (now[axis] == digit) return;
-    if (now[axis] || !has_room(mesh_, now, type(v)->shape, axis, digit)) {
+    if (is_closed || now[axis] || !has_room(mesh_, now, type(v)->shape, axis, digit)) {
       Layout wanted(mesh_);
       wanted[axis] = digit;
-      std::string_view why = now[axis] ? "the axis divides it elsewhere" : "there is no room";
-      decide(false, v, wanted, format("{}: {}", reason_for(axis, op), why), op);
+      std::string_view why = now[axis]   ? "the axis divides it elsewhere"
+                             : is_closed ? "its layout is given"
+                                         : "there is no room";
+      decide(false, v, wanted, format("{}: {}", reason_for(axis, op), why), op, loc);
       return;
     }
     now[axis] = digit;
     if (priority == Priority::stored) now.stored |= 1u << axis;
-    decide(true, v, now, reason_for(axis, op), op);
+    if (priority == Priority::parameter) parameters_[static_cast<size_t>(v)] |= 1u << axis;
+    decide(true, v, now, reason_for(axis, op), op, loc);
     waiting_.push_back({v, axis});
   }
 
@@ -83,7 +93,7 @@ class Propagation {
 
   void spread_through(int op, int slot, Waiting from, Priority priority) {
     const GraphOp& one = graph_.ops[static_cast<size_t>(op)];
-    if (priority == Priority::stored && !one.op->is_elementwise()) return;
+    if (priority == Priority::stored && !keeps_places(*one.op)) return;
     Digit digit = layout(from.value)[from.axis];
     std::optional<Reach> reach = links_.follow(op, slot, digit, mesh_[from.axis].parts);
     if (!reach) {
@@ -117,10 +127,25 @@ class Propagation {
   std::vector<std::vector<int>> ops_at_;
   std::vector<std::optional<Reach>> reached_;  // by op and mesh axis
   std::vector<Layout> layouts_;
+  std::vector<uint32_t> parameters_;
+  std::vector<bool> is_closed_;
   std::deque<Waiting> waiting_;
 };
 
 }  // namespace
+
+bool keeps_places(const OpDef& op) { return op.is_elementwise() || &op == &ops::copy; }
+
+std::vector<Constraint> constraints_in(const Graph& graph, const Mesh& mesh) {
+  std::vector<Constraint> made;
+  for (const GraphOp& op : graph.ops) {
+    if (op.op != &ops::shard) continue;
+    const auto& a = *static_cast<const ops::ShardAttrs*>(op.attr_data());
+    TypeRef type = graph.types[static_cast<size_t>(op.out)];
+    made.push_back({op.out, layout_of(mesh, a.mesh_axes, a.axes, *type), a.role, op.loc});
+  }
+  return made;
+}
 
 Layouts propagate(const Graph& graph, const Mesh& mesh, std::span<const Constraint> constraints,
                   Links& links, Decisions* decisions) {

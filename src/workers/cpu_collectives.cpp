@@ -165,6 +165,8 @@ constexpr LibraryKernel kEntriesCollectives[] = {
 
 namespace tn::workers {
 
-void install_kernels() { cpu::add_kernels(cpu::kEntriesCollectives); }
+void install_kernels() {
+  [[maybe_unused]] static const bool once = (cpu::add_kernels(cpu::kEntriesCollectives), true);
+}
 
 }  // namespace tn::workers

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "workers/launch_environment.h"
 #include "workers/machines_transport.h"
+#include "workers/local_groups.h"
 #include "workers/shared_transport.h"
 
 namespace tn::workers {
@@ -36,6 +37,8 @@ Groups& groups() {
 }  // namespace
 
 Transport& group(std::string_view name) {
+  for (const LocalGroup& local : local_groups)
+    if (local.name == name) return *local.transport;
   std::lock_guard lock(groups().mutex);
   auto& by_name = groups().by_name;
   auto found = by_name.find(name);

@@ -57,10 +57,20 @@ std::vector<int> inner_first(const Layout& layout) {
 using Combine = Tensor (*)(const Tensor& a, const Tensor& b);
 
 /// A binary tree over aligned ranges.
-Tensor folded(std::span<const Tensor> terms, Combine combine) {
+Tensor folded_tree(std::span<const Tensor> terms, Combine combine) {
   if (terms.size() == 1) return terms[0];
   size_t left = std::bit_ceil(terms.size()) / 2;
-  return combine(folded(terms.first(left), combine), folded(terms.subspan(left), combine));
+  return combine(folded_tree(terms.first(left), combine),
+                 folded_tree(terms.subspan(left), combine));
+}
+
+/// Narrow floats are folded in f32 and rounded once, as transports do.
+Tensor folded(Tensors terms, Combine combine) {
+  DType dtype = terms[0].dtype();
+  bool is_narrow = dtype == DType::f16 || dtype == DType::bf16;
+  for (Tensor& x : terms)
+    if (is_narrow) x = cast_to(x, DType::f32);
+  return cast_to(folded_tree(terms, combine), dtype);
 }
 
 Combine combine_of(const GraphOp& op) {

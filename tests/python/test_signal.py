@@ -150,8 +150,6 @@ class TestConfiguration:
              "\n  hint: did you mean 'shard'?"),
             ("a: {shard: 0}", ":1: a.shard: needs {axis, workers, replicated}, not '0'"),
             ("a: {shard: {workers: [0]}}", ":1: a.shard: needs an axis, or replicated: true"),
-            ("a: {shard: {axis: 0, replicated: true}}",
-             ":1: a.shard: replicated: true excludes axis: every worker has the whole tensor"),
             ("a: {shard: {axis: x}}", ":1: a.shard.axis: needs an integer, not 'x'"),
             ("a: {shard: {axis: 0, workers: 2}}",
              ":1: a.shard.workers: needs a list of workers as [0, 1], not '2'"),

@@ -200,7 +200,7 @@ PyMethodDef methods[] = {
     {"show", method(show), METH_FASTCALL | METH_KEYWORDS,
      "show(stage, *args, **kwargs)\n\nA stage of the compilation for these arguments (without any: "
      "of the latest trace) as text:\n\"graph\", \"optimized\", \"loops\", \"kernels\", \"plan\", "
-     "\"memory\" or \"decisions\"."},
+     "\"memory\", \"decisions\" or \"sharding\"."},
     {"source", method(source), METH_FASTCALL | METH_KEYWORDS,
      "source(target, *args, **kwargs)\n\nThe function for these arguments (without any: the latest "
      "trace) as one Python file\nthat needs no Tenon: \"numpy\", \"torch\" or \"jax\". What the "

@@ -93,6 +93,7 @@ from ..optim.multi import MultiOptimizer  # isort: skip
 from ..optim.optimizer import Optimizer  # isort: skip
 from ..optim.optimizers import *  # isort: skip  # noqa: F403
 from ..distributed import average_gradients
+from .sharding import shard
 
 from ..optim import clipping as utils  # isort: skip (PyTorch's nn.utils.clip_grad_norm_)
 from ..optim import optimizers as _optimizers  # isort: skip
@@ -146,6 +147,7 @@ __all__ = [
     "celu",
     "checkpoint",
     "average_gradients",
+    "shard",
     "clip_grad_norm",
     "clip_grad_norm_",
     "clip_grad_value",

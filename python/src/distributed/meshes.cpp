@@ -1,0 +1,81 @@
+// Meshes and the layouts of tensors.
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include "core.h"
+#include "tenon/mesh.h"
+
+namespace tn::python {
+namespace {
+
+using SizeTuple = std::tuple<std::string, int64_t, int64_t>;
+
+/// The name of its device.
+std::string mesh_device(const std::vector<SizeTuple>& sizes) {
+  UserCall call;
+  std::vector<MeshSize> list;
+  for (const auto& [name, size, parts] : sizes) list.push_back({name, size, parts});
+  nb::gil_scoped_release free;
+  return to_text(device_of(make_mesh(list)));
+}
+
+std::vector<SizeTuple> mesh_axes(const std::string& device) {
+  UserCall call;
+  std::vector<SizeTuple> list;
+  for (const MeshAxis& axis : mesh_of(Device(device)).axes)
+    list.emplace_back(axis.name, axis.size, axis.parts);
+  return list;
+}
+
+nb::object shard_tensor(nb::handle x, const std::vector<std::string>& axes, bool is_stored,
+                        bool is_parameter, bool anywhere) {
+  UserCall call;
+  ShardSpec spec(axes);
+  spec.stored = is_stored, spec.is_parameter = is_parameter, spec.anywhere = anywhere;
+  return wrapped(shard(self_tensor(x.ptr()), spec));
+}
+
+nb::list block_list(nb::handle x) {
+  UserCall call;
+  nb::list list;
+  for (Tensor& block : blocks(self_tensor(x.ptr()))) list.append(wrapped(std::move(block)));
+  return list;
+}
+
+}  // namespace
+
+void bind_meshes(nb::module_& m) {
+  m.def("_mesh_device", mesh_device, nb::arg("sizes"));
+  m.def("_mesh_axes", mesh_axes, nb::arg("device"));
+  m.def("_shard", shard_tensor, nb::arg("x"), nb::arg("axes"), nb::arg("stored"),
+        nb::arg("is_parameter"), nb::arg("anywhere"));
+  m.def(
+      "_layout",
+      [](nb::handle x) {
+        UserCall call;
+        return layout(self_tensor(x.ptr()));
+      },
+      nb::arg("x"));
+  m.def("_blocks", block_list, nb::arg("x"));
+  m.def(
+      "_gather_blocks",
+      [](nb::handle x) {
+        UserCall call;
+        return wrapped(gather(self_tensor(x.ptr())));
+      },
+      nb::arg("x"));
+  m.def(
+      "_set_workers",
+      [](int count, int64_t parts) {
+        UserCall call;
+        set_workers(count, parts);
+      },
+      nb::arg("count"), nb::arg("parts"));
+  m.def("_workers", [] {
+    UserCall call;
+    return num_workers();
+  });
+}
+
+}  // namespace tn::python

@@ -1,0 +1,160 @@
+"""Meshes: workers over which tensors are divided.
+
+A mesh is a device. Its tensors hold a block for every worker, ops on them run on all workers, and
+exchange data where they must. Workers are threads of this process, or the processes that `tenon
+launch` started.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from typing import Any
+
+from . import _core, tree
+from .creation import asarray as _asarray
+
+__all__ = ["Mesh", "layout", "shard", "stored", "workers"]
+
+Axes = str | tuple[str, ...] | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Stored:
+    """A layout of memory: see `stored`."""
+
+    axes: Any
+
+
+Spec = Axes | tuple[Axes, ...] | Stored
+
+
+def workers(count: int | None = None, *, parts: int | None = None) -> int:
+    """Make `count` workers, threads of this process, and let new tensors lie on them.
+
+    They are a mesh with one axis, `"workers"`, of so many `parts` (see `Mesh`).
+    `TENON_NUM_WORKERS=4` does the same at the start. Without an argument, return how many there
+    are.
+
+    >>> tn.workers()
+    1
+    """
+    if count is not None:
+        _core._set_workers(count, parts or 0)
+    return _core._workers()
+
+
+class Mesh(contextlib.ContextDecorator):
+    """Workers in a grid with named axes.
+
+    `Mesh(data=2, model=4)` has eight workers. One size may be -1: all workers that are left. In a
+    `with` statement new tensors lie on the mesh.
+
+    Sums along a divided dimension are dealt into `parts` for each axis, and are added in an order
+    that depends on these alone. Meshes with equal parts compute equal bits with any number of
+    workers. By default there are as many parts as workers. A dict gives them by axis.
+
+    >>> with tn.Mesh(data=2) as mesh:
+    ...     x = tn.shard(tn.ones((4, 3)), "data")
+    >>> print(tn.layout(x + 1))
+    f32[4,3] @[data,-]
+    """
+
+    def __init__(self, *, parts: int | dict[str, int] | None = None, **sizes: int) -> None:
+        by_axis = parts if isinstance(parts, dict) else dict.fromkeys(sizes, parts or 0)
+        if unknown := set(by_axis) - set(sizes):
+            _core._fail("value", f"mesh: parts of an axis that it has not: {min(unknown)!r}")
+        given = [(name, size, by_axis.get(name, 0)) for name, size in sizes.items()]
+        self._name = _core._mesh_device(given)
+        self._contexts: list[_core._DeviceContext] = []
+
+    @property
+    def device(self) -> _core.Device:
+        """The mesh as a device."""
+        return _core.Device(self._name)
+
+    @property
+    def shape(self) -> dict[str, int]:
+        """The number of workers along each axis."""
+        return {name: size for name, size, _ in _core._mesh_axes(self._name)}
+
+    @property
+    def parts(self) -> dict[str, int]:
+        """The number of parts of sums along each axis."""
+        return {name: parts for name, _, parts in _core._mesh_axes(self._name)}
+
+    @property
+    def size(self) -> int:
+        """The number of workers."""
+        product = 1
+        for size in self.shape.values():
+            product *= size
+        return product
+
+    def __enter__(self) -> Mesh:
+        self._contexts.append(_core._DeviceContext(self.device))
+        self._contexts[-1].__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._contexts.pop().__exit__(*error)
+
+    def __repr__(self) -> str:
+        axes = [f"{name}={size}" for name, size in self.shape.items()]
+        if self.parts != self.shape:
+            axes.append(f"parts={self.parts}")
+        return f"Mesh({', '.join(axes)})"
+
+
+def stored(axes: Axes | tuple[Axes, ...]) -> Stored:
+    """A layout for parameters that are divided in memory only.
+
+    Ops gather such a tensor where they use it; its gradient and the state of its optimizer are
+    divided as well. A name divides the first dimension that it can; a tuple names an axis or None
+    for each dimension.
+    """
+    return Stored(axes)
+
+
+def shard(x: Any, spec: Spec, *, is_parameter: bool = False) -> Any:
+    """Divide a tensor, or those of a tree, among the workers of a mesh.
+
+    `spec` is the name of an axis of the mesh, which divides dimension 0, or a tuple with a name or
+    None for each dimension; None alone makes the tensor whole on every worker. Values do not
+    change, and ops on the result are divided where that is possible. Tensors of the host go to the
+    mesh of the `with` statement. In a traced function, this says how a value is to be divided.
+
+    >>> with tn.Mesh(data=2, model=2):
+    ...     print(tn.layout(tn.shard(tn.ones((8, 6)), (None, "model"))))
+    f32[8,6] @[-,model]
+    """
+    is_stored = isinstance(spec, Stored)
+    inner = spec.axes if isinstance(spec, Stored) else spec
+    anywhere = is_stored and isinstance(inner, str)
+    names = [_name(axes) for axes in (inner if isinstance(inner, tuple) else (inner,))]
+    if inner is None:
+        names = []
+
+    def divide(leaf: Any) -> Any:
+        return _core._shard(_asarray(leaf), names, is_stored, is_parameter, anywhere)
+
+    return tree.map(divide, x)
+
+
+def layout(x: _core.Tensor) -> str:
+    """Return how a tensor is divided, as text: `f32[1000,64] @[data,-]`.
+
+    There is a name for each dimension, or `-` where it is whole. The tensor is computed first.
+    """
+    return _core._layout(_asarray(x))
+
+
+def _name(axes: Any) -> str:
+    """The text of one dimension."""
+    if axes is None:
+        return ""
+    if isinstance(axes, str):
+        return axes
+    if isinstance(axes, (tuple, list)) and all(isinstance(name, str) for name in axes):
+        return "+".join(axes)
+    _core._fail("type", f"shard: {axes!r} is not the name of an axis, a tuple of names, or None")

@@ -1,0 +1,57 @@
+"""Modules whose parameters are divided among workers."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+import tenon as tn
+
+from .. import _core
+from .module import Module
+
+M = TypeVar("M", bound=Module)
+
+
+def shard(model: M, specs: Mapping[str, Any]) -> M:
+    """Divide parameters of a model among the workers of the mesh, by patterns of their names.
+
+    The first pattern that fits a name decides; other parameters stay whole. A layout is what
+    `tn.shard` takes, or `tn.stored(axis)`, with which parameters, gradients and the state of the
+    optimizer are stored in parts. Returns the model, which is changed.
+
+        >>> with tn.Mesh(model=2):
+        ...     layer = tn.nn.shard(tn.nn.Linear(4, 6), {"weight": ("model", None)})
+        ...     print(tn.layout(layer.weight))
+        f32[6,4] @[model,-]
+    """
+    used = set()
+
+    def spec_of(name: str) -> Any:
+        for pattern, spec in specs.items():
+            if fnmatch.fnmatchcase(name, pattern):
+                used.add(pattern)
+                return (spec,)  # which may be None
+        return None
+
+    names = {id(parameter): name for name, parameter in model.named_parameters()}
+    found = {at: spec for at, name in names.items() if (spec := spec_of(name)) is not None}
+    if unused := [pattern for pattern in specs if pattern not in used]:
+        hint = f"there are {', '.join(names.values())}"
+        _core._fail("value", f"nn.shard: no parameter is called {unused[0]!r}", hint)
+
+    def divided(parameter: tn.Tensor) -> tn.Tensor:
+        spec = found.get(id(parameter))
+        if spec is None:
+            return parameter
+        try:
+            made: tn.Tensor = tn.shard(parameter, spec[0], is_parameter=True)
+            return made
+        except ValueError as error:
+            error.args = (f"{names[id(parameter)]}: {error}",)
+            raise
+
+    model.apply(divided)
+    tn.eval(*(parameter for _, parameter in model.named_parameters()))
+    return model

@@ -1,0 +1,203 @@
+// Meshes, layouts and blocks, as users see them.
+#include "tenon/mesh.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "base/environment_number.h"
+#include "base/error.h"
+#include "ir/emit.h"
+#include "ir/place.h"
+#include "mesh/mesh_defaults.h"
+#include "mesh/mesh_runtime.h"
+#include "ops/op_decls.h"
+#include "ops/shard_attrs.h"
+#include "workers/world.h"
+
+namespace tn {
+namespace {
+
+constexpr int kMostWorkers = 256;
+std::atomic<int> chosen_workers = 0;  // 0: nobody has said
+
+/// The workers that there must be; 0: any number of threads.
+int required_workers() {
+  return mesh::rank_of_process() < 0 ? 0 : workers::group(workers::kWorld).size();
+}
+
+void check_workers(int64_t count, std::string_view who) {
+  int required = required_workers();
+  if (required && count != required)
+    fail(Hint{format("start as many: `tenon launch -n {} program.py`", count)},
+         "{}: {} workers are wanted, and the launcher started {}", who, count, required);
+  if (count < 1 || count > kMostWorkers)
+    fail("{}: there are 1 to {} workers: {}", who, kMostWorkers, count);
+}
+
+MeshAxis checked_axis(const MeshSize& given, int64_t size, int64_t parts) {
+  MeshAxis axis{given.name, size, given.parts ? given.parts : parts ? parts : size};
+  bool is_word = !axis.name.empty() && axis.name.find_first_of(",+:=- ") == std::string::npos;
+  if (!is_word) fail("mesh: the name of an axis is a word: '{}'", axis.name);
+  bool fits = size > 0 && axis.parts > 0 && axis.parts % size == 0;
+  auto own = static_cast<uint64_t>(fits ? axis.parts_per_worker() : 0);
+  if (!fits || (size > 1 && !std::has_single_bit(own)))
+    fail(Hint{"parts are the workers times a power of two"},
+         "mesh: axis '{}' has {} workers and {} parts", axis.name, size, axis.parts);
+  return axis;
+}
+
+/// The dimension that an axis can divide; -1: none.
+int first_room(const Mesh& mesh, std::string_view name, const Type& type) {
+  int axis = mesh.find(name);
+  for (int d = 0; axis >= 0 && d < type.rank(); ++d)
+    if (has_digit(type.shape[d], 1, mesh[axis].parts)) return d;
+  return -1;
+}
+
+ops::ShardAttrs attrs_of_spec(const ShardSpec& spec, const Mesh& mesh, const Type& type,
+                              std::string& names) {
+  ops::ShardAttrs attrs;
+  attrs.role = spec.stored         ? ops::ShardRole::stored
+               : spec.is_parameter ? ops::ShardRole::parameter
+                                   : ops::ShardRole::data;
+  auto add = [&](std::string_view name, int dim) {
+    names += (names.empty() ? "" : ",") + std::string(name);
+    attrs.axes.push_back(Axis(dim));
+  };
+  if (spec.anywhere) {
+    for (const std::string& name : spec.axes) {
+      if (mesh.find(name) < 0) add(name, 0);  // an error, below
+      if (int dim = first_room(mesh, name, type); dim >= 0) add(name, dim);
+    }
+    return attrs;
+  }
+  if (static_cast<int>(spec.axes.size()) > type.rank())
+    fail("shard: axes for {} dimensions: {}", spec.axes.size(), type);
+  for (size_t d = 0; d < spec.axes.size(); ++d) {
+    std::string_view rest = spec.axes[d];
+    while (!rest.empty()) {
+      size_t end = std::min(rest.find('+'), rest.size());
+      add(rest.substr(0, end), static_cast<int>(d));
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+  }
+  return attrs;
+}
+
+const mesh::MeshValue* computed(const Tensor& x) {
+  x.eval();
+  if (!is_mesh(x.device())) return nullptr;
+  const Buffer& buffer = *slot_of(x).data.load(std::memory_order_acquire);
+  mesh::runtime().wait(buffer);
+  return &mesh::value_in(buffer);
+}
+
+}  // namespace
+
+/// TENON_NUM_WORKERS=4: a mesh of four workers, or else the CPU.
+static Device default_from_environment() {
+  auto count = static_cast<int>(environment_number("TENON_NUM_WORKERS", 1, 0));
+  if (count == 0) return {};
+  check_workers(count, "TENON_NUM_WORKERS");
+  chosen_workers = count;
+  return device_of(make_mesh({{"workers", count}}));
+}
+
+void mesh::install() {
+  workers::install_kernels();
+  other_default_device = default_from_environment;
+}
+
+int num_workers() {
+  if (int required = required_workers()) return required;
+  default_device();  // which may be that of the environment
+  return std::max(1, chosen_workers.load());
+}
+
+void set_workers(int count, int64_t parts) {
+  check_workers(count, "workers");
+  Device device = device_of(make_mesh({{"workers", count}}, parts));
+  chosen_workers = count;
+  set_default_device(device);
+}
+
+Mesh make_mesh(const std::vector<MeshSize>& sizes, int64_t parts) {
+  int64_t known = 1, open = 0;
+  for (const MeshSize& size : sizes) {
+    if (size.size == -1) ++open;
+    if (size.size != -1 && (size.size < 1 || size.size > kMostWorkers))
+      fail("mesh: axis '{}' has 1 to {} workers, or -1: {}", size.name, kMostWorkers, size.size);
+    if (size.size != -1) known *= size.size;
+  }
+  int64_t rest = open ? num_workers() / known : 1;
+  if (sizes.empty() || sizes.size() > Mesh::kMostAxes || open > 1)
+    fail("mesh: 1 to {} axes, of which one may have the size -1", Mesh::kMostAxes);
+  if (open && rest * known != num_workers())
+    fail("mesh: {} workers do not fill a mesh with {} along the other axes", num_workers(), known);
+  Mesh made;
+  for (const MeshSize& size : sizes) {
+    if (made.find(size.name) >= 0) fail("mesh: two axes are called '{}'", size.name);
+    made.axes.push_back(checked_axis(size, size.size == -1 ? rest : size.size, parts));
+  }
+  check_workers(made.workers(), "mesh");
+  return made;
+}
+
+Device device_of(const Mesh& mesh) {
+  int number = mesh::runtime().number_of(mesh);
+  return {mesh::kind_number(), static_cast<uint8_t>(number)};
+}
+
+bool is_mesh(Device device) { return !device.is_host() && mesh::runtime().owns(device); }
+
+Mesh mesh_of(Device device) {
+  if (!is_mesh(device)) fail("mesh: {} is none", to_text(device));
+  return mesh::runtime().world(device).mesh();
+}
+
+ShardSpec stored(std::string axis) {
+  ShardSpec spec;
+  spec.axes.push_back(std::move(axis));
+  spec.stored = spec.anywhere = true;
+  return spec;
+}
+
+Tensor shard(const Tensor& x, const ShardSpec& spec, std::source_location place) {
+  LocScope scope(place);
+  Device device = is_mesh(x.device()) ? x.device() : current_device();
+  if (!is_mesh(device))
+    fail(Hint{"make one: `with tn.Mesh(data=-1):`, or tn.workers(4)"}, "shard: there is no mesh");
+  Mesh mesh = mesh_of(device);
+  std::string names;
+  ops::ShardAttrs attrs = attrs_of_spec(spec, mesh, *type_of(x), names);
+  attrs.mesh_axes = intern(names);
+  if (type_of(x)->elements >= 0) layout_of(mesh, names, attrs.axes, *type_of(x));
+  return emit(ops::shard, {x.to(device)}, attrs);
+}
+
+std::string layout(const Tensor& x) {
+  const mesh::MeshValue* value = computed(x);
+  std::string type = format("{}", *on_device(type_of(x), {}));
+  if (!value) return format("{} on {}", type, to_text(x.device()));
+  return format("{} {}", type, to_text(mesh_of(x.device()), value->division->layout, x.rank()));
+}
+
+std::vector<Tensor> blocks(const Tensor& x) {
+  const mesh::MeshValue* value = computed(x);
+  if (!value) return {x};
+  mesh::MeshWorld& world = mesh::runtime().world(x.device());
+  TypeRef type = on_device(local_type(world.mesh(), value->division->layout, type_of(x)), {});
+  std::vector<Tensor> list;
+  for (int w = 0; w < world.here(); ++w) {
+    const Bound& block = value->block(w);
+    list.push_back(make_data(block.buffer, block.offset, type));
+  }
+  return list;
+}
+
+Tensor gather(const Tensor& x) {
+  if (!is_mesh(x.device())) return x;
+  return shard(x, {}).to(Device());
+}
+
+}  // namespace tn

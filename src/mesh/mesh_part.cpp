@@ -1,0 +1,100 @@
+#include "mesh/mesh_part.h"
+
+#include <algorithm>
+
+#include "sharding/shard.h"
+
+namespace tn::mesh {
+namespace {
+
+constexpr size_t kMostPlans = 16;
+
+using sharding::Constraint;
+using sharding::Priority;
+
+/// How an input is divided, by whose layout each axis is of.
+void add_constraints(const Mesh& mesh, Val v, const Division& division,
+                     std::vector<Constraint>& to) {
+  for (Priority priority : {Priority::data, Priority::parameter, Priority::stored}) {
+    Layout own(mesh);
+    for (int t = 0; t < mesh.count(); ++t) {
+      Priority its = division.layout.is_stored(t)   ? Priority::stored
+                     : division.parameters >> t & 1 ? Priority::parameter
+                                                    : Priority::data;
+      if (its == priority) own[t] = division.layout[t];
+    }
+    if (!own.is_whole()) to.push_back({v, own, priority});
+  }
+}
+
+}  // namespace
+
+MeshPart::MeshPart(MeshWorld& world, const Graph& graph, const CompileOptions& options)
+    : world_(world), graph_(expand_composites(graph)), options_(options) {
+  held_.add(graph_);
+  options_.constants.clear(), options_.sizes.clear();
+  if (!options_.donated.empty()) options_.donated.resize(static_cast<size_t>(graph_.inputs()));
+}
+
+std::shared_ptr<const WorkerPlan> MeshPart::plan_for(std::span<const Division* const> in) const {
+  std::lock_guard lock(mutex_);
+  auto known = std::ranges::find_if(plans_, [&](auto& p) { return std::ranges::equal(p->in, in); });
+  if (known != plans_.end()) {
+    std::rotate(known, known + 1, plans_.end());
+    return plans_.back();
+  }
+  std::shared_ptr<const WorkerPlan> made = make(in);
+  if (plans_.size() == kMostPlans) plans_.erase(plans_.begin());
+  return plans_.emplace_back(std::move(made));
+}
+
+std::shared_ptr<const WorkerPlan> MeshPart::last() const {
+  {
+    std::lock_guard lock(mutex_);
+    if (!plans_.empty()) return plans_.back();
+  }
+  return plan_for(std::vector(static_cast<size_t>(graph_.inputs()), world_.whole()));
+}
+
+std::string MeshPart::text() const {
+  std::shared_ptr<const WorkerPlan> plan = last();
+  const Mesh& mesh = world_.mesh();
+  std::string text = format("mesh {}\n", to_text(mesh));
+  auto add = [&](std::string_view name, Val v, const Division& division) {
+    TypeRef type = graph_.types[static_cast<size_t>(v)];
+    text += format("{}: {} {}\n", name, *type, to_text(mesh, division.layout, type->rank()));
+  };
+  for (int i = 0; i < graph_.inputs(); ++i)
+    add("%" + graph_.input_names[static_cast<size_t>(i)], i, *plan->in[static_cast<size_t>(i)]);
+  for (size_t i = 0; i < graph_.outputs.size(); ++i)
+    add(format("result {}", i), graph_.outputs[i], *plan->out[i]);
+  for (const Decision& d : plan->decisions) {
+    text += format("{}{}: {}", d.made ? "" : "not ", d.what, d.reason);
+    if (std::string place = to_text(d.loc); !place.empty()) text += format(" ({})", place);
+    text += '\n';
+  }
+  return text + plan->local;
+}
+
+std::shared_ptr<const WorkerPlan> MeshPart::make(std::span<const Division* const> in) const {
+  InternScope scope;
+  const Mesh& mesh = world_.mesh();
+  auto plan = std::make_shared<WorkerPlan>();
+  plan->in.assign(in.begin(), in.end());
+  std::vector<Constraint> constraints;
+  sharding::Given given{.constants = options_.runtime_scalars};
+  for (size_t i = 0; i < in.size(); ++i) {
+    given.inputs.push_back(in[i]->layout);
+    add_constraints(mesh, static_cast<Val>(i), *in[i], constraints);
+  }
+  sharding::Sharded made = sharding::shard(graph_, mesh, constraints, &plan->decisions, given);
+  for (size_t i = 0; i < graph_.outputs.size(); ++i)
+    plan->out.push_back(world_.intern({made.local.outputs[i], made.parameters[i]}));
+  plan->local = to_text(made.local.graph);
+  plan->made = compilation_of(made.local.graph, options_);
+  scope.held.add(made.local.graph);
+  plan->made.plan = std::move(scope.held).owned_by(std::move(plan->made.plan));
+  return plan;
+}
+
+}  // namespace tn::mesh

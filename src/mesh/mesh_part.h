@@ -1,0 +1,47 @@
+#pragma once
+// A part of a graph that runs on a mesh. It is divided and planned once for every way in which the
+// inputs of its runs are divided.
+#include <mutex>
+#include <vector>
+
+#include "compiler/device_part.h"
+#include "ir/interned.h"
+#include "mesh/mesh_world.h"
+#include "runtime/device.h"
+
+namespace tn::mesh {
+
+/// What workers run, all of them the same.
+struct WorkerPlan {
+  std::vector<const Division*> in, out;
+  Compilation made;
+  Decisions decisions;  // of the pass
+  std::string local;    // the graph of a worker, before its passes
+};
+
+class MeshPart : public PlannedLater {
+ public:
+  MeshPart(MeshWorld& world, const Graph& graph, const CompileOptions& options);
+
+  /// For inputs, then constants, that are divided so.
+  std::shared_ptr<const WorkerPlan> plan_for(std::span<const Division* const> in) const;
+  TypeRef output(size_t i) const { return graph_.types[static_cast<size_t>(graph_.outputs[i])]; }
+  Compilation compilation() const override { return last()->made; }
+  Decisions decisions() const override { return last()->decisions; }
+  std::string text() const override;
+  MeshWorld& world() const { return world_; }
+
+ private:
+  /// The last plan.
+  std::shared_ptr<const WorkerPlan> last() const;
+  std::shared_ptr<const WorkerPlan> make(std::span<const Division* const> in) const;
+
+  MeshWorld& world_;
+  Graph graph_;  // composites are expanded
+  Held held_;
+  CompileOptions options_;
+  mutable std::mutex mutex_;
+  mutable std::vector<std::shared_ptr<const WorkerPlan>> plans_;  // the last used at the end
+};
+
+}  // namespace tn::mesh

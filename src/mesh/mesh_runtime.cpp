@@ -1,0 +1,235 @@
+#include "mesh/mesh_runtime.h"
+
+#include <cstring>
+
+#include "backend/launcher.h"
+#include "base/error.h"
+#include "base/interrupt.h"
+#include "ops/op_decls.h"
+#include "workers/world.h"
+
+namespace tn::mesh {
+namespace {
+
+constexpr size_t kMostMeshes = 255;
+
+/// What each worker here is given, and what it makes.
+struct WorkerRun {
+  std::vector<Bound> in, out;
+  bool overwritten = false;
+};
+
+/// The inputs that a run takes the memory of. Until it writes there they can be given back.
+class Taken {
+ public:
+  explicit Taken(std::vector<WorkerRun>& runs) : runs_(runs) {}
+  ~Taken() {
+    if (done || values_.empty()) return;
+    bool lost = false;
+    for (const WorkerRun& run : runs_) lost |= run.overwritten;
+    for (auto& [value, input] : values_) {
+      value->is_lost = lost;
+      for (size_t w = 0; w < runs_.size() && !lost; ++w)
+        value->blocks.push_back(runs_[w].in[input]);
+    }
+  }
+  Taken(const Taken&) = delete;
+  void add(MeshValue& value, size_t input) {
+    values_.emplace_back(&value, input);
+    value.blocks.clear();
+  }
+  bool empty() const { return values_.empty(); }
+  bool done = false;
+
+ private:
+  std::vector<WorkerRun>& runs_;
+  std::vector<std::pair<MeshValue*, size_t>> values_;
+};
+
+/// A user's interrupt would leave the values lost that the run has taken.
+struct Uninterrupted {
+  void (*before)() = own_stop_point;
+  explicit Uninterrupted(bool wanted) {
+    if (wanted) own_stop_point = [] {};
+  }
+  ~Uninterrupted() { own_stop_point = before; }
+};
+
+char* host_bytes(const Buffer& buffer) { return static_cast<char*>(host_address(buffer)); }
+
+/// The plan of a worker, on this thread.
+void run_worker(const Plan& plan, const Scalar* scalars, WorkerRun& run) {
+  std::vector<BufferRef> blocks(plan.blocks.size());
+  const Step* at = nullptr;
+  try {
+    take_blocks(plan, {}, run.in, blocks.data());
+    RunMemory memory{plan, run.in, plan.constants, blocks.data()};
+    std::vector<void*> address(memory.size());
+    memory.find(address.data(), host_bytes);
+    run_steps(memory, address.data(), scalars, &run.overwritten, &at);
+    run.out.resize(plan.outputs.size());
+    give_results(memory, run.out);
+  } catch (const Error&) {
+    if (at) throw_with_place(*at);
+    throw;
+  }
+}
+
+/// A plan that knows of no mesh, of a file: the host runs it.
+void run_whole(const PlacedPlan& placed, std::span<const Bound> inputs, const Scalar* scalars,
+               std::span<Bound> outputs) {
+  std::vector<Bound> in;
+  for (const Bound& given : inputs) in.push_back(copy_to({}, given, given.bytes()));
+  tn::run(*placed.plan, in, scalars, outputs);
+  for (Bound& made : outputs) made = copy_to(placed.device, made, made.bytes());
+}
+
+}  // namespace
+
+int rank_of_process() {
+  static const int rank = [] {
+    const workers::Transport& all = workers::group(workers::kWorld);
+    return all.size() > 1 ? all.rank() : -1;
+  }();
+  return rank;
+}
+
+MeshRuntime& runtime() {
+  static auto& only = []() -> MeshRuntime& {
+    auto& made = *new MeshRuntime;
+    register_devices(made);
+    return made;
+  }();
+  return only;
+}
+
+uint8_t kind_number() {
+  static const uint8_t number = [] {
+    uint8_t kind = 1;
+    while (&runtime_of({kind, 0}) != &runtime()) ++kind;
+    return kind;
+  }();
+  return number;
+}
+
+int MeshRuntime::count() const {
+  std::lock_guard lock(mutex_);
+  return static_cast<int>(worlds_.size());
+}
+
+bool MeshRuntime::owns(Device device) const {
+  return !device.is_host() && &runtime_of(device) == this;
+}
+
+Target MeshRuntime::target(Device) const { return host_target(); }
+
+MeshWorld& MeshRuntime::world(Device device) const {
+  std::lock_guard lock(mutex_);
+  return *worlds_[device.index];
+}
+
+int MeshRuntime::number_of(const Mesh& mesh) {
+  std::lock_guard lock(mutex_);
+  for (size_t i = 0; i < worlds_.size(); ++i)
+    if (worlds_[i]->mesh() == mesh) return static_cast<int>(i);
+  if (worlds_.size() == kMostMeshes) fail("mesh: a program has at most {} meshes", kMostMeshes);
+  worlds_.push_back(std::make_unique<MeshWorld>(mesh, rank_of_process()));
+  return static_cast<int>(worlds_.size()) - 1;
+}
+
+BufferRef MeshRuntime::allocate(Device device, size_t bytes) {
+  return make_buffer(device, bytes, {});
+}
+
+void MeshRuntime::copy(const Bound& from, const Bound& to, size_t bytes) {
+  if (from.buffer->device.is_host()) {  // all workers read the same memory
+    MeshValue& value = value_in(*to.buffer);
+    value.division = world(to.buffer->device).whole(), value.blocks = {from};
+    return;
+  }
+  const MeshValue& value = value_in(*from.buffer);
+  MeshWorld& there = world(from.buffer->device);
+  char* target = host_bytes(*to.buffer) + to.offset;
+  if (value.division->layout.is_whole()) {
+    const Bound& block = value.block(0);
+    if (bytes) std::memcpy(target, host_bytes(*block.buffer) + block.offset + from.offset, bytes);
+    return;
+  }
+  if (!there.is_threads())
+    fail(Hint{"x.local is the block of this worker; tn.distributed.gather(x) joins all blocks, if "
+              "every worker calls it"},
+         "read: the tensor is divided among processes: {}",
+         to_text(there.mesh(), value.division->layout, value.shape.rank()));
+  invariant(from.offset == 0, "mesh: a view into a divided tensor");
+  for (int w = 0; w < there.here(); ++w) {
+    bool is_replica = false;  // another worker holds the same
+    for (int t = 0; t < there.mesh().count(); ++t)
+      is_replica |= !value.division->layout[t] && coordinate(there.mesh(), w, t) > 0;
+    if (is_replica) continue;
+    const Bound& block = value.block(w);
+    const char* source = host_bytes(*block.buffer) + block.offset;
+    for_each_run(there.mesh(), value, w, [&](int64_t whole, int64_t own, int64_t count) {
+      std::memcpy(target + whole, source + own, static_cast<size_t>(count));
+    });
+  }
+}
+
+void MeshRuntime::wait(const Buffer& buffer) {
+  if (value_in(buffer).is_lost)
+    fail(Hint{"compute it again; tensors that the program still references are never overwritten"},
+         "eval: an evaluation that failed has overwritten an input");
+}
+
+bool MeshRuntime::claims(const OpDef& op, Types) const {
+  return &op != &ops::print && &op != &ops::check;
+}
+
+std::shared_ptr<const DevicePart> MeshRuntime::part(Device device, const Graph& graph,
+                                                    const CompileOptions& options) {
+  return std::make_shared<MeshPart>(world(device), graph, options);
+}
+
+void MeshRuntime::run(const std::shared_ptr<const PlacedPlan>& placed,
+                      std::span<const Bound> inputs, const Scalar* scalars,
+                      std::span<Bound> outputs) {
+  const Plan& outer = *placed->plan;
+  if (!outer.unplanned) return run_whole(*placed, inputs, scalars, outputs);
+  const auto& part = static_cast<const MeshPart&>(*outer.unplanned);
+  MeshWorld& there = part.world();
+  std::vector<const Division*> divisions;
+  auto see = [&](const Bound& given) {
+    if (given.buffer->device.is_host()) return divisions.push_back(there.whole());
+    wait(*given.buffer);
+    divisions.push_back(value_in(*given.buffer).division);
+  };
+  for (const Bound& given : inputs) see(given);
+  for (const Bound& given : placed->constants) see(given);
+  std::shared_ptr<const WorkerPlan> plan = part.plan_for(divisions);
+
+  std::vector<WorkerRun> runs(static_cast<size_t>(there.here()));
+  Taken taken(runs);
+  auto give = [&](const Bound& given, size_t input, bool donated) {
+    bool is_host = given.buffer->device.is_host();
+    for (size_t w = 0; w < runs.size(); ++w) {
+      Bound block = is_host ? given : value_in(*given.buffer).block(static_cast<int>(w));
+      if (!is_host) block.offset += given.offset;  // a view of what is whole
+      runs[w].in.push_back(std::move(block));
+    }
+    if (!is_host && donated && given.buffer.unique()) taken.add(value_in(*given.buffer), input);
+  };
+  for (size_t i = 0; i < inputs.size(); ++i)
+    give(inputs[i], i, i < outer.donated.size() && outer.donated[i]);
+  for (const Bound& given : placed->constants) give(given, 0, false);
+  Uninterrupted whole(!taken.empty());
+  there.run([&](int w) { run_worker(*plan->made.plan, scalars, runs[static_cast<size_t>(w)]); });
+  taken.done = true;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    TypeRef type = part.output(i);
+    MeshValue value{plan->out[i], type->shape, static_cast<int64_t>(size_of(type->dtype)), {}};
+    for (WorkerRun& run : runs) value.blocks.push_back(std::move(run.out[i]));
+    auto bytes = static_cast<size_t>(type->bytes());
+    outputs[i] = {make_buffer(placed->device, bytes, std::move(value)), 0};
+  }
+}
+
+}  // namespace tn::mesh

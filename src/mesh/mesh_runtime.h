@@ -1,0 +1,46 @@
+#pragma once
+// Meshes as devices.
+#include <memory>
+#include <vector>
+
+#include "mesh/mesh_part.h"
+#include "runtime/device.h"
+
+namespace tn::mesh {
+
+class MeshRuntime final : public DeviceRuntime {
+ public:
+  std::string_view kind() const override { return "mesh"; }
+  int count() const override;
+  Target target(Device device) const override;
+  BufferRef allocate(Device device, size_t bytes) override;
+  void copy(const Bound& from, const Bound& to, size_t bytes) override;
+  void wait(const Buffer& buffer) override;
+  void synchronize() override {}  // runs are over when they return
+  void run(const std::shared_ptr<const PlacedPlan>& placed, std::span<const Bound> inputs,
+           const Scalar* scalars, std::span<Bound> outputs) override;
+  bool claims(const OpDef& op, Types in) const override;
+  bool takes_host_tensors() const override { return true; }
+  bool plans_itself() const override { return true; }
+  std::shared_ptr<const DevicePart> part(Device device, const Graph& graph,
+                                         const CompileOptions& options) override;
+
+  /// The number of a mesh, which is made if there is none that is equal.
+  int number_of(const Mesh& mesh);
+  MeshWorld& world(Device device) const;
+  bool owns(Device device) const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<std::unique_ptr<MeshWorld>> worlds_;
+};
+
+/// The only one, registered at the first call.
+MeshRuntime& runtime();
+/// The kind of its devices.
+uint8_t kind_number();
+
+/// The rank of this process under a launcher; -1: workers are threads.
+int rank_of_process();
+
+}  // namespace tn::mesh

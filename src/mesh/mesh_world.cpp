@@ -1,0 +1,175 @@
+#include "mesh/mesh_world.h"
+
+#include <signal.h>
+
+#include <condition_variable>
+#include <optional>
+#include <thread>
+
+#include "base/at_fork.h"
+#include "base/error.h"
+#include "base/interrupt.h"
+#include "ops/index_bounds.h"
+#include "runtime/own_thread.h"
+#include "tenon/threads.h"
+#include "workers/world.h"
+
+namespace tn::mesh {
+namespace {
+
+thread_local int worker_number = -1;
+
+/// Threads that wait for work, made when they are needed. The caller of `run` is the first worker.
+class WorkerThreads {
+ public:
+  static WorkerThreads& all() {
+    static auto& only = *new WorkerThreads;
+    return only;
+  }
+
+  /// `before` is done when no other run is under way.
+  void run(int count, FunctionRef<void()> before, FunctionRef<void(int)> work) {
+    std::lock_guard one(runs_);
+    before();
+    {
+      std::lock_guard lock(mutex_);
+      while (threads_ < count - 1) start();
+      work_ = &work, wanted_ = count, left_ = count - 1, ++round_;
+    }
+    changed_.notify_all();
+    work(0);
+    std::unique_lock lock(mutex_);
+    done_.wait(lock, [&] { return left_ == 0; });
+    work_ = nullptr;
+  }
+
+ private:
+  WorkerThreads() { guarded_at_fork(mutex_, kInnermost); }
+
+  /// Signals are for the program's own threads.
+  void start() {
+    sigset_t every, before;
+    sigfillset(&every);
+    pthread_sigmask(SIG_SETMASK, &every, &before);
+    std::thread([this, number = ++threads_, seen = round_] { serve(number, seen); }).detach();
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+
+  void serve(int number, uint64_t seen) {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      changed_.wait(lock, [&] { return round_ != seen; });
+      seen = round_;
+      if (number >= wanted_) continue;
+      FunctionRef<void(int)> work = *work_;
+      lock.unlock();
+      work(number);
+      lock.lock();
+      if (--left_ == 0) done_.notify_all();
+    }
+  }
+
+  std::mutex runs_, mutex_;
+  std::condition_variable changed_, done_;
+  const FunctionRef<void(int)>* work_ = nullptr;
+  int wanted_ = 0, left_ = 0, threads_ = 0;
+  uint64_t round_ = 0;
+};
+
+}  // namespace
+
+int current_worker() { return worker_number; }
+
+MeshWorld::MeshWorld(Mesh mesh, int rank) : mesh_(std::move(mesh)), rank_(rank) {
+  whole_ = intern({Layout(mesh_), 0});
+  if (is_threads())
+    make_threads();
+  else
+    make_processes();
+}
+
+void MeshWorld::make_threads() {
+  groups_.resize(static_cast<size_t>(here()));
+  for (int t = 0; t < mesh_.count(); ++t) {
+    std::vector<workers::ThreadGroup*> of(static_cast<size_t>(here()));
+    int stride = 1;  // between neighbours along the axis
+    for (int u = t + 1; u < mesh_.count(); ++u) stride *= static_cast<int>(mesh_[u].size);
+    for (int w = 0; w < here(); ++w) {
+      auto k = static_cast<int>(coordinate(mesh_, w, t));
+      if (k == 0) {
+        meetings_.push_back(std::make_unique<workers::ThreadGroup>(mesh_[t].size));
+        of[static_cast<size_t>(w)] = meetings_.back().get();
+      }
+      workers::ThreadGroup* group = of[static_cast<size_t>(w - k * stride)];
+      transports_.push_back(std::make_unique<workers::ThreadTransport>(*group, k));
+      groups_[static_cast<size_t>(w)].push_back({mesh_[t].name, transports_.back().get()});
+    }
+  }
+}
+
+/// Every process makes the same meshes in the same order.
+void MeshWorld::make_processes() {
+  workers::Transport& all = workers::group(workers::kWorld);
+  groups_.resize(1);
+  for (int t = 0; t < mesh_.count(); ++t) {
+    auto k = static_cast<int>(coordinate(mesh_, rank_, t));
+    int stride = 1;
+    for (int u = t + 1; u < mesh_.count(); ++u) stride *= static_cast<int>(mesh_[u].size);
+    transports_.push_back(all.split(rank_ - k * stride, k));
+    groups_[0].push_back({mesh_[t].name, transports_.back().get()});
+  }
+}
+
+const Division* MeshWorld::intern(Division division) {
+  std::lock_guard lock(mutex_);
+  for (const auto& known : divisions_)
+    if (*known == division) return known.get();
+  return divisions_.emplace_back(std::make_unique<Division>(std::move(division))).get();
+}
+
+void MeshWorld::stop_all() {
+  for (auto& meeting : meetings_) meeting->stop();
+}
+
+void MeshWorld::run(FunctionRef<void(int worker)> work) {
+  if (here() == 1) {
+    workers::LocalGroupsScope groups(groups_[0]);
+    return work(0);
+  }
+  std::atomic<bool> ends = false;
+  std::vector<std::exception_ptr> errors(static_cast<size_t>(here()));
+  bool alone = num_threads() < 2 * here();  // a worker has less than two cores
+  bool checked = ops::indices_are_checked;
+  auto reset = [&] {
+    for (auto& meeting : meetings_) meeting->reset();
+  };
+  WorkerThreads::all().run(here(), reset, [&](int worker) {
+    std::optional<OnOwnThread> own;
+    if (alone) own.emplace();
+    workers::LocalGroupsScope groups(groups_[static_cast<size_t>(worker)]);
+    worker_number = worker;
+    if (worker > 0) stop_wanted = &ends, ops::indices_are_checked = checked;
+    try {
+      work(worker);
+    } catch (...) {
+      errors[static_cast<size_t>(worker)] = std::current_exception();
+      ends = true;
+      stop_all();
+    }
+    if (worker > 0) stop_wanted = nullptr;
+    worker_number = -1;
+  });
+  // What made the others stop comes first.
+  std::exception_ptr stopped;
+  for (const std::exception_ptr& error : errors) {
+    if (!error) continue;
+    try {
+      std::rethrow_exception(error);
+    } catch (const Stopped&) {
+      if (!stopped) stopped = error;
+    }
+  }
+  if (stopped) std::rethrow_exception(stopped);
+}
+
+}  // namespace tn::mesh

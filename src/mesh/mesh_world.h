@@ -1,0 +1,53 @@
+#pragma once
+// The workers of a mesh: threads of this process, or one in each process of a launcher.
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "base/function_ref.h"
+#include "ir/mesh_layout.h"
+#include "mesh/mesh_value.h"
+#include "workers/local_groups.h"
+#include "workers/thread_transport.h"
+
+namespace tn::mesh {
+
+class MeshWorld {
+ public:
+  /// `rank`: of this process among those of the launcher; -1: workers are threads.
+  MeshWorld(Mesh mesh, int rank);
+
+  const Mesh& mesh() const { return mesh_; }
+  bool is_threads() const { return rank_ < 0; }
+  /// Workers that run in this process, and the number in the mesh of the first.
+  int here() const { return is_threads() ? static_cast<int>(mesh_.workers()) : 1; }
+  int first() const { return is_threads() ? 0 : rank_; }
+
+  /// The only one that is equal.
+  const Division* intern(Division division);
+  const Division* whole() const { return whole_; }
+
+  /// Runs `work(i)` for each worker here, at once. One run at a time. If one fails, the others
+  /// stop, and its error is thrown.
+  void run(FunctionRef<void(int worker)> work);
+
+ private:
+  using Groups = std::vector<workers::LocalGroup>;
+  void make_threads();
+  void make_processes();
+  void stop_all();
+
+  Mesh mesh_;
+  int rank_;
+  std::mutex mutex_;  // of `divisions_`
+  std::vector<std::unique_ptr<Division>> divisions_;
+  const Division* whole_;
+  std::vector<std::unique_ptr<workers::ThreadGroup>> meetings_;
+  std::vector<std::unique_ptr<workers::Transport>> transports_;
+  std::vector<Groups> groups_;  // of each worker here, one for each axis
+};
+
+/// The number of the worker that this thread runs a plan for; -1: none.
+int current_worker();
+
+}  // namespace tn::mesh

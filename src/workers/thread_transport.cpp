@@ -1,0 +1,124 @@
+#include "workers/thread_transport.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include "base/error.h"
+#include "base/interrupt.h"
+#include "workers/rank_fold.h"
+
+namespace tn::workers {
+namespace {
+
+constexpr int64_t kFoldedByAll = 64 << 10;  // up to here every worker folds all of it
+constexpr int kSpins = 2000;                // some 20 us
+
+std::byte* at(void* p, int64_t offset) { return static_cast<std::byte*>(p) + offset; }
+const std::byte* at(const void* p, int64_t offset) {
+  return static_cast<const std::byte*>(p) + offset;
+}
+
+}  // namespace
+
+ThreadGroup::ThreadGroup(int size) : calls_(static_cast<size_t>(size)) {}
+
+void ThreadGroup::stop() {
+  stopped_ = true;
+  round_.fetch_add(1);
+  round_.notify_all();
+}
+
+void ThreadGroup::reset() {
+  arrived_ = 0;
+  stopped_ = false;
+}
+
+std::vector<const void*> ThreadGroup::operands(int64_t offset) const {
+  std::vector<const void*> list;
+  for (const CollectiveCall* call : calls_) list.push_back(at(call->in, offset));
+  return list;
+}
+
+void ThreadGroup::meet() {
+  static const bool has_cores = std::thread::hardware_concurrency() > 2;
+  uint32_t round = round_.load();
+  if (stopped_) throw Stopped();
+  if (arrived_.fetch_add(1) + 1 == static_cast<uint32_t>(size())) {
+    arrived_ = 0;
+    round_.fetch_add(1);
+    round_.notify_all();
+    return;
+  }
+  for (int i = 0; has_cores && i < kSpins && round_.load() == round; ++i) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+  }
+  while (round_.load() == round) round_.wait(round);
+  if (stopped_) throw Stopped();
+}
+
+void ThreadGroup::together(int rank, const CollectiveCall& call, FunctionRef<void()> work) {
+  calls_[static_cast<size_t>(rank)] = &call;
+  meet();
+  work();
+  meet();  // nobody leaves with memory that others read or write
+}
+
+void ThreadTransport::reduce(const CollectiveCall& call) {
+  int64_t width = element_bytes(call.element);
+  if (call.count * width <= kFoldedByAll && call.in != call.out) {
+    fold(call.fold, call.element, group_.operands(0), call.out, call.count);
+    return;
+  }
+  // Every worker folds a part of the elements and gives it to all.
+  int64_t begin = call.count * rank_ / size(), end = call.count * (rank_ + 1) / size();
+  int64_t offset = begin * width;
+  auto bytes = static_cast<size_t>((end - begin) * width);
+  if (bytes == 0) return;
+  fold(call.fold, call.element, group_.operands(offset), at(call.out, offset), end - begin);
+  for (int k = 0; k < size(); ++k)
+    if (k != rank_) std::memcpy(at(group_.call_of(k).out, offset), at(call.out, offset), bytes);
+}
+
+void ThreadTransport::run(const CollectiveCall& call) {
+  int64_t bytes = call.count * static_cast<int64_t>(element_bytes(call.element));
+  auto copy = [&](int to, int from, const void* source) {
+    if (bytes)
+      std::memcpy(at(call.out, to * bytes), at(source, from * bytes), static_cast<size_t>(bytes));
+  };
+  group_.together(rank_, call, [&] {
+    switch (call.kind) {
+      case Collective::all_reduce:
+        return reduce(call);
+      case Collective::all_gather:
+        for (int k = 0; k < size(); ++k) copy(k, 0, group_.call_of(k).in);
+        return;
+      case Collective::reduce_scatter:
+        fold(call.fold, call.element, group_.operands(rank_ * bytes), call.out, call.count);
+        return;
+      case Collective::all_to_all:
+        for (int k = 0; k < size(); ++k) copy(k, rank_, group_.call_of(k).in);
+        return;
+      case Collective::broadcast:
+        if (rank_ != call.peer || call.in != call.out) copy(0, 0, group_.call_of(call.peer).in);
+        return;
+      default:
+        return;
+    }
+  });
+}
+
+void ThreadTransport::send(const CollectiveCall&) {
+  throw_internal("threads of a mesh send nothing");
+}
+void ThreadTransport::receive(const CollectiveCall&) {
+  throw_internal("threads of a mesh receive nothing");
+}
+std::unique_ptr<Transport> ThreadTransport::split(int, int) {
+  throw_internal("groups of a mesh are not split");
+}
+
+}  // namespace tn::workers

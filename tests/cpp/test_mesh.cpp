@@ -1,0 +1,151 @@
+// Tensors on meshes, from C++: blocks, layouts, and the transport between threads.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <thread>
+
+#include "base/interrupt.h"
+#include "tenon/nn.h"
+#include "tenon/tenon.h"
+#include "workers/thread_transport.h"
+
+namespace tn {
+
+namespace {
+
+std::vector<float> values(const Tensor& x) { return x.to(Device()).to_vector<float>(); }
+
+using workers::Collective;
+using workers::CollectiveCall;
+using workers::ThreadGroup;
+using workers::ThreadTransport;
+
+/// Runs `work` as each worker of a group, each on a thread.
+void together(ThreadGroup& group, FunctionRef<void(ThreadTransport&)> work) {
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < group.size(); ++rank)
+    threads.emplace_back([&, rank] {
+      ThreadTransport own(group, rank);
+      work(own);
+    });
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace
+
+TEST_CASE("mesh: threads exchange what collectives say") {
+  for (int size : {1, 2, 3, 8})
+    for (int64_t count : {1, 5, 30'000}) {  // each worker folds all of it, or a part
+      ThreadGroup group(size);
+      std::vector<char> right(static_cast<size_t>(size));
+      together(group, [&](ThreadTransport& own) {
+        auto n = static_cast<size_t>(count), all = n * static_cast<size_t>(size);
+        std::vector<float> in(all), out(all);
+        std::iota(in.begin(), in.end(), static_cast<float>(own.rank()));
+        CollectiveCall call{
+            .element = Element::f32, .count = count, .in = in.data(), .out = out.data()};
+        bool ok = true;
+        auto run = [&](Collective kind) { call.kind = kind, own.run(call); };
+        float ranks = static_cast<float>(size * (size - 1)) / 2;
+        run(Collective::all_reduce);
+        for (size_t i = 0; i < n; ++i)
+          ok &= out[i] == ranks + static_cast<float>(size) * static_cast<float>(i);
+        run(Collective::all_gather);
+        for (size_t i = 0; i < all; ++i) ok &= out[i] == static_cast<float>(i / n + i % n);
+        run(Collective::all_to_all);
+        for (size_t i = 0; i < all; ++i)
+          ok &= out[i] == static_cast<float>(i / n + i % n + static_cast<size_t>(own.rank()) * n);
+        run(Collective::reduce_scatter);
+        for (size_t i = 0; i < n; ++i) {
+          auto at = static_cast<float>(i + static_cast<size_t>(own.rank()) * n);
+          ok &= out[i] == ranks + static_cast<float>(size) * at;
+        }
+        call.peer = size - 1;
+        run(Collective::broadcast);
+        for (size_t i = 0; i < n; ++i)
+          ok &= out[i] == static_cast<float>(i) + static_cast<float>(size - 1);
+        run(Collective::barrier);
+        right[static_cast<size_t>(own.rank())] = ok;
+      });
+      CHECK(std::ranges::all_of(right, [](char ok) { return ok != 0; }));
+    }
+}
+
+TEST_CASE("mesh: a worker that stops makes the others stop") {
+  ThreadGroup group(3);
+  std::atomic<int> stopped = 0;
+  together(group, [&](ThreadTransport& own) {
+    if (own.rank() == 1) return group.stop();
+    try {
+      own.run({});
+    } catch (const Stopped&) {
+      ++stopped;
+    }
+  });
+  CHECK(stopped == 2);
+  group.reset();
+  together(group, [&](ThreadTransport& own) { own.run({}); });
+}
+
+TEST_CASE("mesh: tensors are divided among workers") {
+  Mesh mesh = make_mesh({{"data", 2}, {"model", 2}});
+  CHECK(to_text(mesh) == "data=2, model=2");
+  Tensor a = reshape(arange(32.0F), {8, 4});
+  Tensor x = [&] {
+    MeshScope on(mesh);
+    return shard(a, {"data", "model"});
+  }();
+  CHECK(layout(x) == "f32[8,4] @[data,model]");
+  CHECK(is_mesh(x.device()));
+  CHECK(mesh_of(x.device()) == mesh);
+  CHECK(values(x) == values(a));
+  CHECK(values(blocks(x)[3]) == values(slice(a, {4, 2}, {8, 4})));
+  CHECK(values(gather(x + 1)) == values(a + 1));
+  CHECK(layout(matmul(x, transpose(x))) == "f32[8,8] @[data,-]");
+  CHECK(layout(a) == "f32[8,4] on cpu");
+  CHECK(layout(shard(x, stored("data"))) == "f32[8,4] @[data,-] stored(data)");
+}
+
+TEST_CASE("mesh: gradients have the same bits on any number of workers") {
+  Tensor a = sin(reshape(arange(96.0F), {16, 6})), w = cos(reshape(arange(18.0F), {6, 3}));
+  auto loss = [](const Tensor& v, const Tensor& data) {
+    return sum(square(tanh(matmul(data, v))));
+  };
+  std::vector<float> first;
+  for (int count : {1, 2, 4, 8}) {
+    MeshScope on(make_mesh({{"data", count}}, 8));
+    std::vector<float> now = values(grad(loss)(w, shard(a, "data")));
+    if (first.empty()) first = now;
+    CHECK(now == first);
+  }
+}
+
+TEST_CASE("mesh: parameters are divided by their names") {
+  MeshScope on(make_mesh({{"data", 2}, {"model", 2}}));
+  nn::Sequential model(nn::Linear(4, 8), nn::Linear(8, 6));
+  nn::shard(model.parameters(), {{"1.weight", {"", "model"}}, {"*", stored("data")}});
+  std::vector<std::string> found;
+  for (auto& [name, w] : model.parameters()) found.push_back(name + " " + layout(w));
+  std::ranges::sort(found);
+  CHECK(found == std::vector<std::string>{"0.bias f32[8] @[data] stored(data)",
+                                          "0.weight f32[8,4] @[data,-] stored(data)",
+                                          "1.bias f32[6] @[data] stored(data)",
+                                          "1.weight f32[6,8] @[-,model]"});
+  CHECK_THROWS_WITH_AS(nn::shard(model.parameters(), {{"2.*", "data"}}),
+                       doctest::Contains("no parameter is called '2.*'"), UserError);
+}
+
+TEST_CASE("mesh: what cannot be a mesh or a layout is refused") {
+  CHECK_THROWS_WITH_AS(make_mesh({}), doctest::Contains("1 to 8 axes"), UserError);
+  CHECK_THROWS_WITH_AS(make_mesh({{"a", 2}, {"a", 2}}),
+                       doctest::Contains("two axes are called 'a'"), UserError);
+  CHECK_THROWS_WITH_AS(make_mesh({{"a b", 2}}), doctest::Contains("the name of an axis is a word"),
+                       UserError);
+  CHECK_THROWS_WITH_AS(make_mesh({{"a", 3}, {"b", -1}}), doctest::Contains("do not fill a mesh"),
+                       UserError);
+  CHECK_THROWS_WITH_AS(mesh_of(Device()), doctest::Contains("mesh: cpu is none"), UserError);
+  CHECK_THROWS_WITH_AS(shard(ones({4}), "data"), doctest::Contains("there is no mesh"), UserError);
+}
+
+}  // namespace tn
