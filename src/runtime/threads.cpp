@@ -267,9 +267,17 @@ constinit Pool* pool = nullptr;
 constinit Pool* parents_pool = nullptr;  // keeps what a child of fork gave up reachable
 constinit std::atomic<int> wanted_threads{0};
 
+/// The workers that MPI has started on this machine and not bound to cores share them.
+int workers_beside() {
+  if (allowed_cpus().count < static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN))) return 1;
+  for (const char* variable : {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"})
+    if (const char* text = std::getenv(variable)) return std::max(1, std::atoi(text));
+  return 1;
+}
+
 int threads_from_environment() {
   const char* text = std::getenv("TENON_NUM_THREADS");
-  if (!text || !*text) return std::min(allowed_cpus().count, kMaxThreads);
+  if (!text || !*text) return std::clamp(allowed_cpus().count / workers_beside(), 1, kMaxThreads);
   char* end = nullptr;
   long count = std::strtol(text, &end, 10);
   if (*end || count < 1) fail("TENON_NUM_THREADS: not a positive number: {}", text);

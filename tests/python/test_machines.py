@@ -221,6 +221,19 @@ def test_one_worker_of_mpirun_needs_no_mpi():
     assert done.stdout == "1\n"
 
 
+@pytest.mark.parametrize("variable", ["OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"])
+def test_workers_of_mpirun_share_the_cores(variable):
+    env = {k: v for k, v in os.environ.items() if k != "TENON_NUM_THREADS"}
+    command = [sys.executable, "-c", "import tenon as tn; print(tn.num_threads())"]
+    threads = [
+        int(subprocess.run(command, env=env | {variable: n}, capture_output=True, text=True).stdout)
+        for n in ("1", "2", "1000")
+    ]
+    is_bound = len(os.sched_getaffinity(0)) < os.cpu_count()
+    assert threads[0] == len(os.sched_getaffinity(0))
+    assert threads[1:] == ([threads[0]] * 2 if is_bound else [max(1, threads[0] // 2), 1])
+
+
 def launch(*words):
     return run([sys.executable, "-m", "tenon", "launch", *words])
 
