@@ -234,13 +234,14 @@ void MpiLink::leave() {
   is_leaving_ = true;
   wanted_.fetch_add(1);
   wake(wanted_);
-  // After a failure others may be gone: what is still to be sent gets two seconds.
-  Clock::time_point end = {};
-  while (state_.load() == 1) {
-    sleep_until_change(state_, 1, 20);
+  // When a process ends after a failure, mpirun kills the others: they get a second to report it.
+  Clock::time_point failed = {};
+  for (;;) {
     bool has_failed = !is_watching_ || memory_->has_failed();
-    if (has_failed && end == Clock::time_point()) end = Clock::now() + std::chrono::seconds(2);
-    if (has_failed && Clock::now() > end) return;
+    if (has_failed && failed == Clock::time_point()) failed = Clock::now();
+    if (has_failed && Clock::now() - failed > std::chrono::seconds(1)) return;
+    if (!has_failed && state_.load() != 1) return;
+    sleep_until_change(state_, state_.load(), 20);
   }
 }
 

@@ -123,9 +123,10 @@ def test_calls_that_differ_between_machines(tmp_path):
     """
     words = [*with_mpi("mpich"), "-n", "3", on_hosts(tmp_path, "aab"), sys.executable]
     _, out, errors = run([*words, written(tmp_path, program)])
-    assert len(out) == 3, errors
-    for line in out:
-        assert "workers disagree: worker " in line and " on host b calls all_reduce #1" in line
+    reports = [line for line in out if "workers disagree: worker " in line]  # beside mpirun's own
+    assert len(reports) == 3, errors
+    for line in reports:
+        assert " on host b calls all_reduce #1" in line
         assert "of 30000 elements of 4 bytes" in line and "of 2 elements of 4 bytes" in line
 
 
