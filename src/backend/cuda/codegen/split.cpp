@@ -54,27 +54,21 @@ PolyId flat_index(Kernel& kernel, const std::vector<loop::KernelAxis>& axes, Axi
   return index;
 }
 
-/// Stores of one part run at the same points. What is only set may be set again with the same
-/// value; what is combined must not.
+/// A store runs once at each point of the axes it varies along: combined twice, it would be wrong.
+/// Where an inner axis is empty, those that vary along any inner axis do not run.
 template <class Add>
 void add_stores(const Kernel& kernel, const loop::Analysis& a, const Add& add) {
-  std::vector<loop::StoreFacts> facts = loop::analyse(kernel).stores;
-  bool combines =
-      std::ranges::any_of(kernel.stores, [](auto& s) { return s.combine != loop::Combine::set; });
   std::vector<AxisSet> sets;
-  AxisSet all = 0;
-  for (const loop::StoreFacts& store : facts) all |= store.axes;
-  for (const loop::StoreFacts& store : facts) {
-    AxisSet used = a.par | (combines ? store.axes : all);
-    if (std::ranges::count(sets, used) == 0) sets.push_back(used);
-  }
+  for (const loop::StoreFacts& store : a.stores)
+    if (std::ranges::count(sets, a.par | store.axes) == 0) sets.push_back(a.par | store.axes);
   for (AxisSet used : sets) {
     Kernel part = kernel;
     part.stores.clear();
-    for (size_t i = 0; i < facts.size(); ++i)
-      if ((a.par | (combines ? facts[i].axes : all)) == used)
-        part.stores.push_back(kernel.stores[i]);
+    for (size_t i = 0; i < kernel.stores.size(); ++i)
+      if ((a.par | a.stores[i].axes) == used) part.stores.push_back(kernel.stores[i]);
     set_axes(part, used, 0, AxisKind::par);
+    for (size_t k = 0; used & a.inner() && k < part.axes.size(); ++k)
+      if (!(used >> k & 1)) part.axes[k].extent = min(kernel.axes[k].extent, 1);
     add(std::move(part));
   }
 }
