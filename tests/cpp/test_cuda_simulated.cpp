@@ -99,6 +99,28 @@ TEST_CASE("cuda simulated: rows of all lengths") {
   simulated_agrees(rows_kernel(1, 16388, "f32", "add"));
 }
 
+TEST_CASE("cuda simulated: transposes") {
+  if (!can_simulate()) return;
+  for (const char* type : {"f32", "f64", "i8", "bool"})
+    for (auto [rows, columns] : {std::array<int64_t, 2>{64, 32}, {33, 70}, {100, 17}, {32, 32}}) {
+      CAPTURE(rows);
+      CAPTURE(columns);
+      Kernel kernel = parse_kernel(format(
+          R"(kernel turn(x: {2}[{3}], z: {2}[{3}], b: {2}[{0}]) -> (y: {2}[{3}]) {{
+  axes p0:3 par, p1:{0} par, p2:{1} par
+  v0 = load x[{4}*p0 + {0}*p2 + p1] : {2}
+  v1 = load z[{4}*p0 + {1}*p1 + p2] : {2}
+  v2 = load b[p1] : {2}
+  v3 = eq v1, v2 : bool
+  v4 = select v3, v1, v0 : {2}
+  store y[{4}*p0 + {1}*p1 + p2] = v4
+}})",
+          rows, columns, type, 3 * rows * columns, rows * columns));
+      CHECK(to_text(cuda::make_schedule({&kernel})).starts_with("tiles"));
+      simulated_agrees(kernel, 3, {}, 2);
+    }
+}
+
 // Of zeros, the sign depends on the order.
 TEST_CASE("cuda simulated: the largest of zeros") {
   if (!can_simulate()) return;

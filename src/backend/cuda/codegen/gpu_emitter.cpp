@@ -69,6 +69,9 @@ EntryCode Emitter::emit(const std::string& name) {
     case Mode::flat:
       flat();
       break;
+    case Mode::tiles:
+      tiles();
+      break;
     case Mode::rows:
       rows();
       break;

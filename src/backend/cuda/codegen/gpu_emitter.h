@@ -33,6 +33,8 @@ class Emitter {
   void flat();
   void place_vector(Value* unit, size_t first, Value* guard);
   void walk();
+  void tiles();
+  void set_tile(Value* across, Value* along, bool transposed);
   void walk_step(Value* i);
   Values walk_carries() const;
   /// Sets the places of `axes` to the digits of a flat position.

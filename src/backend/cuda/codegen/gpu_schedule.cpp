@@ -32,6 +32,8 @@ static constexpr int64_t kThreadRow = 32, kGroupRow = 1024, kBlockRow = 16384;
 static constexpr int kThreadRowOps = 600;
 static constexpr int kBlockElements = 16;  // of a thread
 static constexpr int kColumnThreads = 512;
+static constexpr int kTileThreads = 256;
+static constexpr size_t kMostTiles = 4;
 static constexpr int64_t kUsualSize = 64;
 static constexpr int kWarp = 32;
 
@@ -190,6 +192,7 @@ class Planner {
   void plan_flat() {
     p_.mode = Mode::flat;
     p_.vector_axis = best_axis(p_.par);
+    if (find_tiles()) return plan_tiles();
     p_.vector = widest_vector(true);
     Dim along = p_.vector_axis < 0 ? Dim(1) : extent_of(p_.vector_axis);
     p_.cut = !divides(p_.vector, along);
@@ -199,6 +202,39 @@ class Planner {
     bool several = p_.ops >= kFewOps && likely(vectors) >= 4 * kBusyThreads;
     p_.unroll = several ? 2 : 1;
     p_.blocks = ceil_div(vectors, int64_t{p_.threads} * p_.unroll);
+  }
+
+  /// Loads that are contiguous along another axis than the stores.
+  bool find_tiles() {
+    if (p_.vector_axis < 0 || likely(extent_of(p_.vector_axis)) < kTile / 2) return false;
+    for (int axis : p_.par) {
+      if (axis == p_.vector_axis || likely(extent_of(axis)) < kTile / 2) continue;
+      for (size_t i = 0; i < k_.values.size(); ++i) {
+        const loop::Value& v = k_.values[i];
+        if (!p_.needed[i] || v.op != Op::load || v.mask != kNone) continue;
+        std::optional<int64_t> across = stride_along(k_, v.index, p_.vector_axis);
+        if (stride_along(k_, v.index, axis) != 1 || across == 0 || across == 1) continue;
+        if (!loop::is_linear_along(k_, v.index, p_.vector_axis) || k_.polys.has_values(v.index))
+          continue;
+        p_.tiled.push_back(ValueId(i));
+      }
+      p_.tile_axis = axis;
+      if (!p_.tiled.empty()) return p_.tiled.size() <= kMostTiles;
+    }
+    return false;
+  }
+
+  void plan_tiles() {
+    p_.mode = Mode::tiles;
+    p_.threads = kTileThreads;
+    p_.unroll = kTile * kTile / kTileThreads;
+    Dim blocks = 1;
+    for (int axis : p_.par) {
+      bool cut = axis == p_.vector_axis || axis == p_.tile_axis;
+      blocks *= cut ? ceil_div(extent_of(axis), kTile) : extent_of(axis);
+    }
+    p_.blocks = blocks;
+    p_.shared_bytes = static_cast<int64_t>(p_.tiled.size()) * kTile * (kTile + 1) * 8;
   }
 
   void plan_walk(bool ordered) {
@@ -354,7 +390,7 @@ Schedule make_schedule(const KernelRequest& request) {
 }
 
 std::string to_text(const Schedule& schedule) {
-  static constexpr const char* kModes[] = {"flat", "rows", "columns", "walk"};
+  static constexpr const char* kModes[] = {"flat", "tiles", "rows", "columns", "walk"};
   static constexpr const char* kPhases[] = {"", " of chunks", " of the chunks' results"};
   std::string text;
   for (const Part& p : schedule.parts) {

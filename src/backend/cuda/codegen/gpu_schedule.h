@@ -3,6 +3,7 @@
 // strides.
 //
 //   flat     no reductions: a thread computes a few vectors along one axis
+//   tiles    no reductions, operands contiguous along different axes: square tiles in shared memory
 //   rows     a group of threads owns a place of the par axes, and sweeps along the inner ones
 //   columns  a thread owns a few places of one par axis and one of the 64 lanes of the tree
 //   walk     a thread owns a place, and walks the inner axes in order: scans, and stores that may
@@ -15,7 +16,7 @@
 
 namespace tn::cuda {
 
-enum class Mode : uint8_t { flat, rows, columns, walk };
+enum class Mode : uint8_t { flat, tiles, rows, columns, walk };
 
 /// Of long reductions, chunks are folded by one part, and their results by the next.
 enum class Phase : uint8_t { whole, chunks, finish };
@@ -30,8 +31,10 @@ struct Part {
   loop::AxisSet inner_axes = 0;
   Dim points = 1, extent = 1;  // of the par and of the inner axes
 
-  int vector_axis = -1;   // neighbours of a thread lie along it
-  int vector = 1;         // elements of one access
+  int vector_axis = -1;  // neighbours of a thread lie along it
+  int vector = 1;        // elements of one access
+  int tile_axis = -1;    // tiles: along which the operands in `tiled` are contiguous
+  std::vector<loop::ValueId> tiled;
   int unroll = 1;         // flat: vectors of a thread; others: steps of one iteration
   int threads = 128;      // of a block
   int group = 1;          // rows: threads of a row; more than 32 fold through shared memory
@@ -68,6 +71,10 @@ Schedule make_schedule(const KernelRequest& request);
 std::vector<Part> split(loop::Kernel kernel, int first_room);
 /// "rows of 16 threads, 4 elements each, ...": a line for each part.
 std::string to_text(const Schedule& schedule);
+
+/// Tiles are squares of so many elements, with a column more in memory: no two of a column of the
+/// tile are in one bank.
+inline constexpr int kTile = 32;
 
 /// The threads that a whole GPU keeps busy, for choices that leave the results alone.
 inline constexpr int64_t kBusyThreads = 132 * 1024;
