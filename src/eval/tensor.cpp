@@ -14,8 +14,6 @@
 #include "runtime/device.h"
 #include "tenon/elements.h"
 
-template class std::vector<tn::Tensor>;
-
 namespace tn {
 
 const Tensor& Tensor::eval(Place at) const {

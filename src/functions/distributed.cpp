@@ -39,7 +39,7 @@ void check_rows(std::string_view op, const Tensor& x, const Group& group) {
 /// Runs a message now, or in a traced function after the effects before it. `done` follows.
 Tensors perform_message(const OpDef& op, Tensors in, const void* attrs, size_t done) {
   if (const Trace* trace = Trace::tracing()) {
-    if (trace->anchor) in.push_back(trace->anchor);
+    if (trace->anchor.defined()) in.push_back(trace->anchor);
     if (!trace->effects.empty()) in.push_back(trace->effects.back());
   }
   Tensors out = emit_all(op, in, attrs);

@@ -15,6 +15,8 @@
 #include "ir/walk.h"
 #include "ir/watch.h"
 
+template class std::vector<tn::Tensor>;
+
 namespace tn {
 
 constinit const OpDef scalar_leaf = [] {
