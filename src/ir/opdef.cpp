@@ -59,6 +59,9 @@ static Hint broadcast_hint(const Shape& a, const Shape& b) {
   for (int i = 0; leads && i < shorter.rank(); ++i) leads = longer[i] == shorter[i];
   if (!leads) return {};
   return {format("{} lines up with the last axes; reduce with keepdims=True, or use x[..., None]",
+                 shorter),
+          format("{} lines up with the last axes; reduce with keepdims, or use "
+                 "x[{{tn::ellipsis, tn::newaxis}}]",
                  shorter)};
 }
 

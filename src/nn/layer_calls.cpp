@@ -66,7 +66,8 @@ Hint hint_for_layout(const LayerDef& def, const void* attrs, const InputDef& in,
   bool names_channels = std::ranges::any_of(
       pattern, [](const PatternSize& size) { return std::holds_alternative<int64_t>(size); });
   if (!names_channels || !fits(x.shape(), pattern)) return {};
-  return {format("{} is for channels_last={}", to_text(pattern), flag ? "True" : "False")};
+  return {format("{} is for channels_last={}", to_text(pattern), flag ? "True" : "False"),
+          format("{} is for channels_last = {}", to_text(pattern), flag)};
 }
 
 void check_input(const LayerDef& def, const void* attrs, const InputDef& in, const Tensor& x,

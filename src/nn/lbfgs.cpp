@@ -157,14 +157,15 @@ void LBFGS::move(const Tensor& direction, double length) const {
 }
 
 nn::TensorMap LBFGS::state_dict() const {
-  nn::TensorMap state{{"step", Tensor(steps_)}, {"learning_rate", Tensor(settings_.learning_rate)}};
+  nn::TensorMap state{{"step", Tensor(steps_)},
+                      {"learning_rate", full({}, settings_.learning_rate, DType::f64)}};
   for (size_t i = 0; i < changes_.size(); ++i) {
     state.emplace(format("changes.{}", i), changes_[i]);
     state.emplace(format("gradient_changes.{}", i), gradient_changes_[i]);
   }
   if (!last_direction_.defined()) return state;
   state.emplace("last.direction", last_direction_), state.emplace("last.gradient", last_gradient_);
-  state.emplace("last.length", array(last_length_));
+  state.emplace("last.length", full({}, last_length_, DType::f64));
   return state;
 }
 

@@ -35,7 +35,8 @@ Hint hint_for_targets(const Type& logits, const Type& targets) {
   if (!is_integer(targets.dtype) && targets.rank() < logits.rank())
     return {"classes are integers: astype(targets, int64)"};
   if (is_integer(targets.dtype) && targets.rank() == logits.rank())
-    return {"classes have no axis of their own: squeeze it, as in targets[:, 0]"};
+    return {"classes have no axis of their own: squeeze it, as in targets[:, 0]",
+            "classes have no axis of their own: squeeze it, as in targets[{tn::all, 0}]"};
   return {};
 }
 

@@ -24,12 +24,18 @@ Shape leading(const Shape& shape, int count) {
 
 [[noreturn]] void fail_inner(const Type& x, const Type& y, Dim inner, Dim outer) {
   Hint hint;
+  auto say = [&](std::string_view which, Dim rows, Dim columns) {
+    Type made{promote(x.dtype, y.dtype), {rows, columns}};
+    bool first = which == "x1";
+    hint = {format("{} looks transposed; matmul({}, {}) is {}", which, first ? "x1.T" : "x1",
+                   first ? "x2" : "x2.T", made),
+            format("{} looks transposed; use matrix_transpose({}): the product is {}", which, which,
+                   made)};
+  };
   if (x.rank() == 2 && y.rank() == 2 && x.shape[1] == y.shape[1])
-    hint.text = format("x2 looks transposed; matmul(x1, x2.T) is {}",
-                       Type{promote(x.dtype, y.dtype), {x.shape[0], y.shape[0]}});
+    say("x2", x.shape[0], y.shape[0]);
   else if (x.rank() == 2 && y.rank() == 2 && x.shape[0] == y.shape[0])
-    hint.text = format("x1 looks transposed; matmul(x1.T, x2) is {}",
-                       Type{promote(x.dtype, y.dtype), {x.shape[1], y.shape[1]}});
+    say("x1", x.shape[1], y.shape[1]);
   fail(hint, "matmul: inner dimensions differ: {} (x1 {}) and {} (x2 {})", inner, x, outer, y);
 }
 

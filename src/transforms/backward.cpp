@@ -169,7 +169,7 @@ Tensor cotangent_of(const Tensor& loss, const Tensor& given) {
     fail(Hint{"detach() values of an earlier step; for two losses of one graph, call"
               " loss.backward(retain_graph=True) first",
               "use stop_gradient of values of an earlier step; for two losses of one graph, call"
-              " tn::backward(loss, {}, true) first"},
+              " tn::backward(loss, {}, /*retain_graph=*/true) first"},
          "backward: the graph of the {}{} was released by an earlier backward()", node.op->name,
          at);
   if (!node.op)
