@@ -3,10 +3,10 @@
 # linker leaves out all that only they ask for.
 
 # Objects that both libraries are linked from.
-set(rt_shared base runtime storage ops compiler backend backend/cpu backend/cpu/library
-    backend/cpu/kernels backend/cuda)
-# Compiled again, to be small: graphs and the interpreter are not hot there.
-set(rt_small ir loop executable)
+set(rt_shared base runtime storage ops backend backend/cpu backend/cpu/library
+    backend/cpu/kernels)
+# Compiled again, to be small: graphs, plans and the interpreter are not hot there.
+set(rt_small ir loop compiler executable)
 
 # Those of some paths that lie in one of these folders of src.
 function(tenon_in_folders found folders)

@@ -1,29 +1,31 @@
-// The kinds of device that there are: a line for each.
-#include <algorithm>
-#include <array>
+// The kinds of device that there are. The CPU is always among them; the code generator of another
+// kind registers its backend, so that libtenon_rt, which has none, leaves that kind out.
+#include <atomic>
 
 #include "backend/cpu/cpu_backend.h"
-#include "backend/cuda/cuda_backend.h"
+#include "base/error.h"
 #include "plan/library.h"
 
 namespace tn {
 
-using GetBackend = const Backend& (*)();
-static constexpr GetBackend kBackends[] = {cpu::backend, cuda::backend};  // by DeviceKind
+// By DeviceKind. Without a static that is made on first use: a fork while another thread makes it
+// would leave it half-made in the child.
+static constexpr size_t kKinds = static_cast<size_t>(DeviceKind::cuda) + 1;
+static constinit std::atomic<GetBackend> kinds[kKinds] = {cpu::backend};
 
-std::span<const Backend* const> backends() {
-  static const auto all = [] {
-    std::array<const Backend*, std::size(kBackends)> found;
-    std::ranges::transform(kBackends, found.begin(), [](GetBackend get) { return &get(); });
-    return found;
-  }();
+void register_backend(DeviceKind kind, GetBackend get) { kinds[static_cast<size_t>(kind)] = get; }
+
+std::vector<const Backend*> backends() {
+  std::vector<const Backend*> all;
+  for (const auto& kind : kinds)
+    if (GetBackend get = kind) all.push_back(&get());
   return all;
 }
 
-// Without a static that is made on first use: a fork while another thread makes it would leave it
-// half-made in the child.
 const Backend& backend_of(const Target& target) {
-  return kBackends[static_cast<size_t>(target.kind)]();
+  GetBackend get = kinds[static_cast<size_t>(target.kind)];
+  invariant(get, "the target is of a kind of device that was not linked");
+  return get();
 }
 
 const LibraryKernel* library_kernel(const OpDef& op, Types in, const Target& target) {

@@ -52,8 +52,11 @@ class Backend {
   ~Backend() = default;
 };
 
-/// Of all kinds of device (backend/backend_list.cpp).
-std::span<const Backend* const> backends();
+/// Of all kinds of device that are part of the library (backend/backend_list.cpp).
+std::vector<const Backend*> backends();
+using GetBackend = const Backend& (*)();
+/// Kinds but the CPU register once, at load.
+void register_backend(DeviceKind kind, GetBackend get);
 const Backend& backend_of(const Target& target);
 
 struct KernelRequest {

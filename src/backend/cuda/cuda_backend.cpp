@@ -74,7 +74,7 @@ class CudaBackend final : public Backend {
   }
 };
 
-/// Here, where the list of backends has it linked.
+/// Here, where the code generator has it linked.
 [[maybe_unused]] const bool kRegistered = (register_devices(runtime()), true);
 
 }  // namespace

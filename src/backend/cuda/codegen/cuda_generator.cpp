@@ -5,6 +5,7 @@
 
 #include "backend/cuda/assembler.h"
 #include "backend/cuda/codegen/cuda_codegen.h"
+#include "backend/cuda/cuda_backend.h"
 #include "backend/llvm/kernel_cache.h"
 #include "backend/llvm/llvm_session.h"
 #include "backend/llvm/source_hash.h"
@@ -99,6 +100,9 @@ class CudaGenerator final : public CodeGenerator {
 };
 
 }  // namespace
+
+[[maybe_unused]] static const bool kRegistered =
+    (register_backend(DeviceKind::cuda, backend), true);
 
 const CodeGenerator& generator() {
   static constexpr CudaGenerator made;
