@@ -6,7 +6,7 @@
 #include "tenon/nn/module.h"
 #include "tenon/nn/recurrent.h"
 #include "tenon/nn/sequential.h"
-#include "tenon/nn/small_layers.h"
 #include "tenon/nn/sharding.h"
+#include "tenon/nn/small_layers.h"
 #include "tenon/nn/training.h"
 #include "tenon/nn/transformer.h"

@@ -5,8 +5,8 @@
 
 #include "base/error.h"
 #include "workers/launch_environment.h"
-#include "workers/machines_transport.h"
 #include "workers/local_groups.h"
+#include "workers/machines_transport.h"
 #include "workers/shared_transport.h"
 
 namespace tn::workers {
