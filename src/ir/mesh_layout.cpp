@@ -186,6 +186,7 @@ Layout layout_of(const Mesh& mesh, std::string_view mesh_axes, const Axes& axes,
       fail(Hint{"choose another dimension, or leave it whole"},
            "shard: '{}' deals dimension {} into {} equal parts, which {} does not allow",
            mesh[axis].name, dim, radix * mesh[axis].parts, type);
+    if (mesh[axis].parts == 1) continue;  // whole as well
     layout[axis] = {dim, radix};
     radix *= mesh[axis].parts;
   }

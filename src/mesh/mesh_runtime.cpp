@@ -138,7 +138,10 @@ int MeshRuntime::number_of(const Mesh& mesh) {
 }
 
 BufferRef MeshRuntime::allocate(Device device, size_t bytes) {
-  return make_buffer(device, bytes, {});
+  MeshValue value;
+  if (bytes == 0)  // nobody will write it
+    value.division = world(device).whole(), value.blocks = {Bound{tn::allocate(0), 0}};
+  return make_buffer(device, bytes, std::move(value));
 }
 
 void MeshRuntime::copy(const Bound& from, const Bound& to, size_t bytes) {

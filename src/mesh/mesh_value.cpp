@@ -7,8 +7,9 @@ namespace tn::mesh {
 BufferRef make_buffer(Device device, size_t bytes, MeshValue value) {
   auto* owned = new MeshValue(std::move(value));
   auto release = [](void* owner) { delete static_cast<MeshValue*>(owner); };
-  BufferRef made = adopt(owned, bytes, owned, release, false);
-  made->device = device;
+  // Of no bytes, `adopt` would release the owner at once.
+  BufferRef made = adopt(owned, std::max<size_t>(bytes, 1), owned, release, false);
+  made->bytes = bytes, made->device = device;
   return made;
 }
 

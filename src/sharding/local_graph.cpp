@@ -186,12 +186,6 @@ Form LocalGraph::folded_by_all(Form made, int axis, const Shape& shape, Digit to
   return each(std::move(made), ops::all_fold, intern(*ops::all_fold.attrs, &attrs));
 }
 
-/// Whether workers can exchange equal parts: the digit they will have is one of what they hold.
-static bool are_apart(Digit from, Digit to, int64_t parts) {
-  return from.dim != to.dim || from.radix % (to.radix * parts) == 0 ||
-         to.radix % (from.radix * parts) == 0;
-}
-
 int LocalGraph::distance(const Form& form, const Layout& target) const {
   int count = 0;
   for (int t = 0; t < mesh_.count(); ++t) {
@@ -217,7 +211,9 @@ Form LocalGraph::moved(const Form& form, const Shape& shape, const Layout& targe
       if (now.layout.is_partial(t) && !target.is_partial(t))
         now = resolved(now, t, shape, target[t]), done = false;
       if (!now.layout[t] || now.layout[t] == target[t]) continue;
-      bool moves = target[t] && fits(t) && are_apart(now.layout[t], target[t], mesh_[t].parts);
+      // Between two places of one dimension it is gathered: an exchange there would have to leave
+      // room for the digits of other axes in between.
+      bool moves = target[t] && fits(t) && now.layout[t].dim != target[t].dim;
       now = moves ? exchanged(std::move(now), t, target[t]) : gathered(std::move(now), t);
       done = false;
     }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 
 #include "base/error.h"
 #include "ir/rewrite.h"
@@ -73,6 +74,7 @@ class Partition {
         links_(links),
         decisions_(decisions),
         local_(mesh, decisions),
+        same_(graph.types.size()),
         forms_(graph.types.size()),
         uses_(graph.types.size()) {
     for (const GraphOp& op : graph.ops)
@@ -83,6 +85,7 @@ class Partition {
   Partitioned run() {
     Partitioned made;
     local_.graph.name = from_.name;
+    std::iota(same_.begin(), same_.end(), 0);
     for (Val v = 0; v < from_.inputs(); ++v) {
       Layout layout = plain(v);
       if (!given_.inputs.empty()) {
@@ -119,11 +122,12 @@ class Partition {
     layout.stored = 0;
     return layout;
   }
-  const Form& first_form(Val v) const { return forms_[static_cast<size_t>(v)].front(); }
+  size_t place_of(Val v) const { return static_cast<size_t>(same_[static_cast<size_t>(v)]); }
+  const Form& first_form(Val v) const { return forms_[place_of(v)].front(); }
 
   /// The value in a layout, made from the form that is nearest to it.
   Form form(Val v, const Layout& target) {
-    auto& forms = forms_[static_cast<size_t>(v)];
+    auto& forms = forms_[place_of(v)];
     auto near = std::ranges::min_element(forms, {},
                                          [&](const Form& f) { return local_.distance(f, target); });
     if (near->layout == target) return *near;
@@ -138,6 +142,10 @@ class Partition {
     if (op.op == &scalar_leaf) {
       Val made = local_.graph.add_constant(op.scalar, type(op.out), op.loc);
       forms_[static_cast<size_t>(op.out)].push_back({Layout(mesh_), Monoid::add, {made}});
+      return;
+    }
+    if (op.op == &ops::copy && !std::ranges::count(from_.outputs, op.out)) {
+      same_[static_cast<size_t>(op.out)] = same_[static_cast<size_t>(from_.in(op)[0])];
       return;
     }
     if (op.op == &ops::shard) {  // a change of layout, where it is one
@@ -440,6 +448,7 @@ class Partition {
   Links& links_;
   Decisions* decisions_;
   LocalGraph local_;
+  std::vector<Val> same_;  // of a copy: the value that it copies, so that both are gathered once
   std::vector<std::vector<Form>> forms_;  // of every value; the first is the one it was made in
   std::vector<int> uses_;
   int folds_ = 0;

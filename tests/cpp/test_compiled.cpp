@@ -90,7 +90,7 @@ TEST_CASE("stages have names") {
   CHECK_THROWS_WITH_AS(
       f.show("code", {x}),
       "show: no stage \"code\": there are graph, optimized, loops, kernels, plan, memory, "
-      "decisions, numpy, torch, jax",
+      "decisions, sharding, numpy, torch, jax",
       UserError);
 }
 

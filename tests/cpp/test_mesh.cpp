@@ -124,14 +124,14 @@ TEST_CASE("mesh: gradients have the same bits on any number of workers") {
 TEST_CASE("mesh: parameters are divided by their names") {
   MeshScope on(make_mesh({{"data", 2}, {"model", 2}}));
   nn::Sequential model(nn::Linear(4, 8), nn::Linear(8, 6));
-  nn::shard(model.parameters(), {{"1.weight", {"", "model"}}, {"*", stored("data")}});
+  nn::shard(model.parameters(), {{"layers.1.weight", {"", "model"}}, {"*", stored("data")}});
   std::vector<std::string> found;
   for (auto& [name, w] : model.parameters()) found.push_back(name + " " + layout(w));
   std::ranges::sort(found);
-  CHECK(found == std::vector<std::string>{"0.bias f32[8] @[data] stored(data)",
-                                          "0.weight f32[8,4] @[data,-] stored(data)",
-                                          "1.bias f32[6] @[data] stored(data)",
-                                          "1.weight f32[6,8] @[-,model]"});
+  CHECK(found == std::vector<std::string>{"layers.0.bias f32[8] @[data] stored(data)",
+                                          "layers.0.weight f32[8,4] @[data,-] stored(data)",
+                                          "layers.1.bias f32[6] @[data] stored(data)",
+                                          "layers.1.weight f32[6,8] @[-,model]"});
   CHECK_THROWS_WITH_AS(nn::shard(model.parameters(), {{"2.*", "data"}}),
                        doctest::Contains("no parameter is called '2.*'"), UserError);
 }

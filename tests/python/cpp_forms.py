@@ -123,6 +123,12 @@ FORMS = {
     "distributed.average_gradients": "tn::distributed::all_sum",
     "distributed.barrier": "tn::distributed::Group",  # its barrier()
     "distributed.is_available": "tn::distributed::init",  # its size()
+    "Tensor.cuda": "tn::Tensor::to",  # to("cuda")
+    "Tensor.local": "tn::Tensor::to_vector",
+    "distributed.gather": "tn::Tensor::to",  # to(Device())
+    "model.AllToShardedLinear": "tn::distributed::sum_gradients",
+    "model.ShardedToAllLinear": "tn::distributed::sum_replicated",
+    "workers": "tn::set_workers",
     "nn.AllToShardedLinear": "tn::distributed::sum_gradients",
     "nn.ShardedToAllLinear": "tn::distributed::sum_replicated",
     "nn.average_gradients": "tn::distributed::all_sum",

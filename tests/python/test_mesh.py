@@ -328,3 +328,27 @@ def test_decisions_are_shown_with_their_lines():
     assert "all_sum" in f.show("plan") and "all_sum" in f.show("optimized")
     assert "'data' through" in f.show("decisions")
     assert tn.show(lambda x: x + 1, tn.ones(3), what="sharding") == "nothing lies on a mesh"
+
+
+def test_prints_and_empty_tensors(capfd):
+    with tn.Mesh(data=2):
+        x = tn.shard(tn.arange(4.0), "data")
+        y = tn.compile(lambda x: (tn.print("v {}", x), tn.check(x.sum() > 0, "bad"), x * 2)[2])(x)
+        assert y.numpy().tolist() == [0, 2, 4, 6]
+        assert (tn.zeros((0, 3)) + 1).numpy().shape == (0, 3)
+    assert capfd.readouterr().out == "v [0., 1., 2., 3.]\n"
+
+
+RESHARDS = [None, "data", "model", (("data", "model"),), (("model", "data"),)]
+
+
+@pytest.mark.parametrize("sizes", [(2, 2), (2, 1), (1, 2), (4, 2)])
+@pytest.mark.parametrize("first", RESHARDS, ids=str)
+@pytest.mark.parametrize("then", RESHARDS, ids=str)
+def test_layouts_of_one_dimension(sizes, first, then):
+    with tn.Mesh(data=sizes[0], model=sizes[1]):
+        values = np.random.default_rng(7).normal(size=16).astype(np.float32)
+        x = tn.shard(tn.array(values), first)
+        assert tn.shard(x, then).numpy().tolist() == values.tolist()
+        both = (x + tn.shard(tn.array(values), then)).numpy()
+        assert both.tolist() == (values + values).tolist()

@@ -69,7 +69,8 @@ def _layer_maker(name: str, doc: str) -> Callable[..., Block]:
 @functools.cache
 def _modules() -> dict[str, type[nn.Module]]:
     found = {name: getattr(nn, name) for name in nn.__all__}
-    no_layers = (nn.Module, nn.ModuleList, nn.ModuleDict)
+    divided = (nn.AllToShardedLinear, nn.ShardedToAllLinear)  # of weights, for a group of workers
+    no_layers = (nn.Module, nn.ModuleList, nn.ModuleDict, *divided)
     return {
         name: layer
         for name, layer in found.items()

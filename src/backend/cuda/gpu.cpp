@@ -41,6 +41,7 @@ Gpu::Gpu(const Driver& table, int number)
   uint64_t all = UINT64_MAX;  // what is freed stays with the process
   if (driver.cuDeviceGetDefaultMemPool(&pool_of_driver, device) == kSuccess)
     driver.cuMemPoolSetAttribute(pool_of_driver, kPoolReleaseThreshold, &all);
+  pool.guard();
   guarded_at_fork(staging_mutex_, kInnermost - 4);
   guarded_at_fork(mutex_, kInnermost - 3);
 }

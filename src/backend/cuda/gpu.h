@@ -21,6 +21,8 @@ class Gpu;
 class Pool {
  public:
   explicit Pool(Gpu& gpu);
+  /// Takes its lock at forks for the life of the process: once construction cannot fail.
+  void guard();
 
   /// Fails (Fault::memory) when the GPU or the limit cannot give it.
   BufferRef take(Device device, size_t bytes);

@@ -15,7 +15,9 @@ struct Pool::Block {
   size_t capacity, requested;
 };
 
-Pool::Pool(Gpu& gpu) : gpu_(gpu) { guarded_at_fork(mutex_, kInnermost); }
+Pool::Pool(Gpu& gpu) : gpu_(gpu) {}
+
+void Pool::guard() { guarded_at_fork(mutex_, kInnermost); }
 
 size_t Pool::class_of(size_t bytes) {
   constexpr size_t kSmallest = 512;
