@@ -249,7 +249,8 @@ std::string cpp_constructor(const LayerDef& def) {
                              std::exchange(made, {}), c.layer->name, child_arguments(c, args)));
     for (const TensorDef& t : c.layer->tensors)
       if (nn::has_word(c.zeros, t.name))
-        zeros += format("  if ({0}.{1}) {0}.{1} = zeros({0}.{1}.shape());\n", c.name, t.name);
+        zeros +=
+            format("  if ({0}.{1}.defined()) {0}.{1} = zeros({0}.{1}.shape());\n", c.name, t.name);
   }
   std::string text = format("\n{0}::{0}({1})", def.name, layer_parameters(def, args, false));
   if (!members.empty()) text += format("\n    : {}", join(members, ", "));

@@ -126,8 +126,6 @@ FORMS = {
     "Tensor.cuda": "tn::Tensor::to",  # to("cuda")
     "Tensor.local": "tn::Tensor::to_vector",
     "distributed.gather": "tn::Tensor::to",  # to(Device())
-    "model.AllToShardedLinear": "tn::distributed::sum_gradients",
-    "model.ShardedToAllLinear": "tn::distributed::sum_replicated",
     "workers": "tn::set_workers",
     "nn.AllToShardedLinear": "tn::distributed::sum_gradients",
     "nn.ShardedToAllLinear": "tn::distributed::sum_replicated",
