@@ -189,7 +189,10 @@ def test_restarts_end(tmp_path):
 
 
 def test_kills_at_random_moments_lose_nothing():
-    done, _ = kill_workers.check(kills=4, seed=1, total=25, most=2.0)
+    done, most = 0, 2.0  # seconds before a kill; a run may end first
+    while done == 0 and most > 0.05:
+        done, _ = kill_workers.check(kills=4, seed=1, total=25, most=most)
+        most /= 2
     assert done > 0
 
 
