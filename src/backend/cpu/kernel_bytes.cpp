@@ -1,24 +1,9 @@
 #include "backend/cpu/kernel_bytes.h"
 
-#include "base/bytes.h"
+#include "backend/kernel_sizes.h"
 
 namespace tn::cpu {
 namespace {
-
-struct Writer : ByteWriter {
-  using ByteWriter::operator();
-  void operator()(const SizeProgram& program) {
-    list(program.steps, [](ByteWriter& w, const SizeStep& s) { w(s.kind), w(s.number); });
-  }
-};
-
-struct Reader : ByteReader {
-  using ByteReader::ByteReader;
-  using ByteReader::operator();
-  void operator()(SizeProgram& program) {
-    list(program.steps, [](ByteReader& r, SizeStep& s) { r(s.kind), r(s.number); });
-  }
-};
 
 /// The one list of what the bytes hold. All fields by name: a new one does not compile until it is
 /// thought of.
@@ -51,14 +36,14 @@ bool is_sound(const KernelNumbers& n) {
 }  // namespace
 
 std::string kernel_to_bytes(const KernelNumbers& numbers, std::string_view object) {
-  Writer writer;
+  KernelWriter writer;
   visit_parts(writer, numbers, object);
   return std::move(writer.bytes);
 }
 
 std::shared_ptr<const KernelCode> kernel_from_bytes(std::string_view bytes) {
   try {
-    Reader reader(bytes);
+    KernelReader reader(bytes);
     KernelNumbers numbers;
     std::string_view object;
     visit_parts(reader, numbers, object);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "backend/kernel_sizes.h"
 #include "base/error.h"
 #include "runtime/object.h"
 
@@ -24,16 +25,7 @@ KernelCode::KernelCode(std::span<const std::byte> object, KernelNumbers numbers)
 
 std::shared_ptr<const BoundKernel> KernelCode::bind(std::span<const Binding> sizes) const {
   if (fixed_) return fixed_;
-  std::vector<int64_t> values;
-  for (size_t k = 0; k < symbols_.size(); ++k) {
-    auto same = [&](const Binding& b) { return b.symbol == symbols_[k]; };
-    auto named = [&](const Binding& b) { return symbol_name(b.symbol) == numbers_.symbols[k]; };
-    auto found = std::find_if(sizes.begin(), sizes.end(), same);
-    if (found == sizes.end()) found = std::find_if(sizes.begin(), sizes.end(), named);
-    invariant(found != sizes.end(), "a kernel is run without a value of the size {}",
-              numbers_.symbols[k]);
-    values.push_back(found->value);
-  }
+  std::vector<int64_t> values = values_of(symbols_, numbers_.symbols, sizes);
   return std::make_shared<const CpuKernel>(made_for(std::move(values)));
 }
 

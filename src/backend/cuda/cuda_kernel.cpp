@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/bytes.h"
+#include "backend/kernel_sizes.h"
 #include "base/error.h"
 #include "base/integers.h"
 
@@ -19,16 +19,7 @@ KernelCode::KernelCode(KernelNumbers numbers, std::string image)
 
 std::shared_ptr<const BoundKernel> KernelCode::bind(std::span<const Binding> sizes) const {
   if (fixed_) return fixed_;
-  std::vector<int64_t> values;
-  for (size_t k = 0; k < symbols_.size(); ++k) {
-    auto same = [&](const Binding& b) { return b.symbol == symbols_[k]; };
-    auto named = [&](const Binding& b) { return symbol_name(b.symbol) == numbers_.symbols[k]; };
-    auto found = std::find_if(sizes.begin(), sizes.end(), same);
-    if (found == sizes.end()) found = std::find_if(sizes.begin(), sizes.end(), named);
-    invariant(found != sizes.end(), "a kernel is run without a value of the size {}",
-              numbers_.symbols[k]);
-    values.push_back(found->value);
-  }
+  std::vector<int64_t> values = values_of(symbols_, numbers_.symbols, sizes);
   return made_for(values);
 }
 
@@ -53,21 +44,6 @@ std::shared_ptr<const CudaKernel> KernelCode::made_for(std::span<const int64_t> 
 }
 
 namespace {
-
-struct Writer : ByteWriter {
-  using ByteWriter::operator();
-  void operator()(const SizeProgram& program) {
-    list(program.steps, [](ByteWriter& w, const SizeStep& s) { w(s.kind), w(s.number); });
-  }
-};
-
-struct Reader : ByteReader {
-  using ByteReader::ByteReader;
-  using ByteReader::operator();
-  void operator()(SizeProgram& program) {
-    list(program.steps, [](ByteReader& r, SizeStep& s) { r(s.kind), r(s.number); });
-  }
-};
 
 /// The one list of what the bytes hold.
 template <class Visit, class Numbers, class Text>
@@ -109,14 +85,14 @@ bool is_sound(const KernelNumbers& n) {
 }  // namespace
 
 std::string kernel_to_bytes(const KernelNumbers& numbers, std::string_view image) {
-  Writer writer;
+  KernelWriter writer;
   visit_parts(writer, numbers, image);
   return std::move(writer.bytes);
 }
 
 std::shared_ptr<const KernelCode> kernel_from_bytes(std::string_view bytes) {
   try {
-    Reader reader(bytes);
+    KernelReader reader(bytes);
     KernelNumbers numbers;
     std::string_view image;
     visit_parts(reader, numbers, image);
