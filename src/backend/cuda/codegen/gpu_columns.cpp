@@ -100,11 +100,7 @@ Emitter::Values Emitter::column_range(Value* begin, Value* end) {
   Values accs = loop(begin, end, step, identities(slots), [&](Value* i, const Values& now) {
     set_columns(i, end);
     Values next = now;
-    size_t at = 0;
-    for (ValueId id : p_.sweeps[sweep_]) {
-      for (size_t e = 0; e < at_.size(); ++e) accumulate(id, e, &next[at + e % slots], slots);
-      at += slots * size_t(parts(id));
-    }
+    accumulate_sweep(next, slots);
     if (stores) emit_stores(true, active_);
     return next;
   });

@@ -73,6 +73,8 @@ class Emitter {
   Pair joined(ValueId id, Pair a, Pair b);
   Pair element(ValueId id, size_t e);
   void accumulate(ValueId id, size_t e, Value** acc, size_t slots);
+  /// The thread's elements, in all reductions of the sweep: `slots` accumulators for each part.
+  void accumulate_sweep(Values& accs, size_t slots);
   Pair shuffle_joined(ValueId id, Pair a, int mask, Value* lower);
   void add_chunk(Values& outer, const Values& totals, const Values& here);
   void set_results(const Values& totals, size_t elements);

@@ -67,6 +67,14 @@ void Emitter::accumulate(ValueId id, size_t e, Value** acc, size_t slots) {
   if (indexed) acc[slots] = now.index;
 }
 
+void Emitter::accumulate_sweep(Values& accs, size_t slots) {
+  size_t at = 0;
+  for (ValueId id : p_.sweeps[sweep_]) {
+    for (size_t e = 0; e < at_.size(); ++e) accumulate(id, e, &accs[at + e % slots], slots);
+    at += slots * size_t(parts(id));
+  }
+}
+
 /// With the thread whose number differs in `mask`; the lower one comes first.
 Emitter::Pair Emitter::shuffle_joined(ValueId id, Pair a, int mask, Value* lower) {
   Pair b{threads_.shuffled(a.x, mask), a.index ? threads_.shuffled(a.index, mask) : nullptr};

@@ -106,11 +106,7 @@ Emitter::Values Emitter::row_range(Value* begin, Value* end) {
     if (p_.group > 32) return fold_block();
     slots = p_.group == 1 ? std::min(at_.size(), size_t(kLanes)) : slots;
     Values accs = identities(slots);
-    size_t at = 0;
-    for (ValueId id : p_.sweeps[sweep_]) {
-      for (size_t e = 0; e < at_.size(); ++e) accumulate(id, e, &accs[at + e % slots], slots);
-      at += slots * size_t(parts(id));
-    }
+    accumulate_sweep(accs, slots);
     return fold_group(accs);
   }
   set_elements(1);
@@ -120,11 +116,7 @@ Emitter::Values Emitter::row_range(Value* begin, Value* end) {
   Values accs = loop(begin, end, step, identities(slots), [&](Value* i, const Values& now) {
     set_row(i, end);
     Values next = now;
-    size_t at = 0;
-    for (ValueId id : p_.sweeps[sweep_]) {
-      for (size_t e = 0; e < at_.size(); ++e) accumulate(id, e, &next[at + e % slots], slots);
-      at += slots * size_t(parts(id));
-    }
+    accumulate_sweep(next, slots);
     if (stores) emit_stores(true, active_);
     return next;
   });
