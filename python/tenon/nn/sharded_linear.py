@@ -12,11 +12,8 @@ from .module import Module
 __all__ = ["AllToShardedLinear", "ShardedToAllLinear", "shard_linear"]
 
 
-class AllToShardedLinear(Module):
-    """A linear layer of which each worker computes a part of the outputs.
-
-    Its input is the same on all workers, and the gradient of the input is summed over them.
-    """
+class _Divided(Module):
+    """This worker's part of a linear layer."""
 
     weight: tn.Tensor
     bias: tn.Tensor | None
@@ -25,6 +22,13 @@ class AllToShardedLinear(Module):
         self.weight = weight
         self.bias = bias
         self._group = group
+
+
+class AllToShardedLinear(_Divided):
+    """A linear layer of which each worker computes a part of the outputs.
+
+    Its input is the same on all workers, and the gradient of the input is summed over them.
+    """
 
     def forward(self, x: tn.Tensor) -> tn.Tensor:
         y = sum_gradients(x, self._group) @ self.weight.T
@@ -35,19 +39,11 @@ class AllToShardedLinear(Module):
         return f"{inputs} -> {outputs} of {outputs * self._group.size()}"
 
 
-class ShardedToAllLinear(Module):
+class ShardedToAllLinear(_Divided):
     """A linear layer of which each worker has a part of the inputs.
 
     The workers sum their products, so the result is the same on all of them.
     """
-
-    weight: tn.Tensor
-    bias: tn.Tensor | None
-
-    def __init__(self, weight: tn.Tensor, bias: tn.Tensor | None, group: Group) -> None:
-        self.weight = weight
-        self.bias = bias
-        self._group = group
 
     def forward(self, x: tn.Tensor) -> tn.Tensor:
         y = sum_replicated(x @ self.weight.T, self._group)
