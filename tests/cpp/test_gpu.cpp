@@ -2,7 +2,6 @@
 // (tools/test_cuda.sh), in a process that uses no mock of the driver.
 #include <doctest/doctest.h>
 
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -81,21 +80,13 @@ TEST_CASE("gpu: programs have the bits of the CPU") {
   }
 }
 
-TEST_CASE("gpu: repeated runs are graphs, and cost little") {
+TEST_CASE("gpu: repeated runs are graphs") {
   if (!has_gpu()) return;
   Device gpu("cuda");
   Tensor x = ones({4}, float32, gpu);
   auto f = compile([](const Tensors& in) { return Tensors{in[0] * 2 + 1}; });
   f({x})[0].eval();
-  using Clock = std::chrono::steady_clock;
-  for (int round = 0; round < 3; ++round) {
-    constexpr int kCalls = 2000;
-    Clock::time_point began = Clock::now();
-    for (int i = 0; i < kCalls; ++i) f({x})[0].eval();
-    synchronize();
-    double us = std::chrono::duration<double, std::micro>(Clock::now() - began).count() / kCalls;
-    std::printf("  a tiny call: %.2f us\n", us);
-  }
+  for (int i = 0; i < 2000; ++i) f({x})[0].eval();
   CHECK(f({x})[0].to_vector<float>() == std::vector<float>{3, 3, 3, 3});
 }
 
