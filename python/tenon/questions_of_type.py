@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dis
 import types
+from collections.abc import Collection
 from typing import Any
 
 from .function_variables import inner_code, is_filled, is_foreign, names_in, plain_function
@@ -33,7 +34,7 @@ def _is_operator(name: str) -> bool:
     return name.startswith("__") and name.endswith("__") and name not in vars(object)
 
 
-def _named(objects: list[Any], names: set[str]) -> list[Any]:
+def _named(objects: list[Any], names: Collection[str]) -> list[Any]:
     """The functions behind attributes, also those of properties."""
     found = []
     for o in objects:
