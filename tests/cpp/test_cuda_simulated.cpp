@@ -3,6 +3,7 @@
 #include <random>
 
 #include "every_operation.h"
+#include "loop/sharing.h"
 #include "runtime/cpu_level.h"
 #include "simulated_kernels.h"
 
@@ -164,4 +165,90 @@ TEST_CASE("cuda simulated: sums along and across, chunks, positions") {
     simulated_agrees(sum_kernel(outer, extent, inner, "i32", "add", "i32"));
     simulated_agrees(sum_kernel(outer, extent, inner, "f64", "mul", "f64"));
   }
+}
+
+/// With the memory of an operand for each result that may take it. Returns how many may.
+static int overlaid_agrees(const Kernel& kernel, uint32_t seed) {
+  using Order = cuda::SimulatedKernel::Order;
+  cuda::Schedule schedule = cuda::make_schedule({&kernel});
+  cuda::SimulatedKernel code(schedule);
+  Sharing sharing(kernel);
+  RandomBuffers expected(kernel, seed);
+  loop::run(*prepare(kernel), expected.pointers.data(), nullptr);
+  int pairs = 0;
+  for (size_t out = 0; out < kernel.buffers.size(); ++out)
+    for (size_t in = 0; in < kernel.buffers.size(); ++in) {
+      if (!kernel.buffers[out].written || !sharing.allows(int(in), int(out)) ||
+          expected.data[in].size() < expected.data[out].size())
+        continue;
+      ++pairs;
+      for (Order order : {Order::forward, Order::backward}) {
+        RandomBuffers got(kernel, seed);
+        std::vector<int64_t> bytes;
+        for (const auto& data : got.data) bytes.push_back(static_cast<int64_t>(data.size()));
+        std::vector<void*> pointers = got.pointers;
+        pointers[out] = pointers[in];
+        std::string fault = code.run({}, pointers.data(), bytes, nullptr, order, false);
+        std::memcpy(got.pointers[out], got.pointers[in], got.data[out].size());
+        std::memcpy(got.pointers[in], expected.pointers[in], got.data[in].size());
+        INFO(to_text(kernel));
+        INFO(to_text(schedule));
+        CHECK(fault == "");
+        CHECK(first_difference(kernel, expected, got) == "");
+      }
+    }
+  return pairs;
+}
+
+TEST_CASE("cuda simulated: results in the place of operands") {
+  if (!can_simulate()) return;
+  int pairs = 0;
+  for (uint32_t seed = 0; seed < 60; ++seed) pairs += overlaid_agrees(random_kernel(seed), seed);
+  CHECK(pairs > 20);
+  // Every thread of a row loads x[p0] for its elements of z; one of them stores y[p0] there.
+  for (auto [rows, columns, by_row, by_column] :
+       {std::array<int64_t, 4>{3, 2048, 2048, 1}, {3, 512, 512, 1}, {64, 40, 1, 64}}) {
+    Kernel kernel =
+        parse_kernel(format(R"(kernel k(x: f32[{0}], a: f32[{4}]) -> (y: f32[{0}], z: f32[{4}]) {{
+  axes p0:{0} par, r1:{1} red
+  v0 = load a[{2}*p0 + {3}*r1] : f32
+  v1 = reduce add v0 over r1 : f32
+  v2 = load x[p0] : f32
+  v3 = add v0, v1 : f32
+  v4 = mul v3, v2 : f32
+  store y[p0] = v1
+  store z[{2}*p0 + {3}*r1] = v4
+}})",
+                            rows, columns, by_row, by_column, rows * columns));
+    CHECK(overlaid_agrees(kernel, 7) >= 2);
+  }
+  // Cut into several parts: the one that stores y[p0] comes behind the one that loads x[p0] for z.
+  CHECK(
+      overlaid_agrees(parse_kernel(R"(kernel k(x: f32[4], a: f32[288]) -> (y: f32[4], z: f32[32]) {
+  axes p0:4 par, r1:8 red, r2:9 red
+  v0 = load a[72*p0 + 9*r1 + r2] : f32
+  v1 = reduce add v0 over r2 : f32
+  v2 = reduce add v1 over r1 : f32
+  v3 = load x[p0] : f32
+  v4 = add v1, v3 : f32
+  store y[p0] = v2
+  store z[8*p0 + r1] = v4
+})"),
+                      7) >= 1);
+}
+
+// Through the cache of what no kernel writes, a load would not see what the kernel writes there.
+TEST_CASE("cuda simulated: loads of what a result may overwrite see stores") {
+  auto ptx = [](const char* extent) {
+    Kernel kernel = parse_kernel(format(R"(kernel k(x: f32[64]) -> (y: f32[64]) {{
+  axes p0:64 par
+  v0 = load x[{}] : f32
+  v1 = exp v0 : f32
+  store y[p0] = v1
+}})",
+                                        extent));
+    return cuda::generate(cuda::make_schedule({&kernel}), 90).ptx;
+  };
+  CHECK(ptx("p0").find("ld.global.nc") == std::string::npos);
+  CHECK(ptx("63 - p0").find("ld.global.nc") != std::string::npos);
 }

@@ -35,7 +35,8 @@ void Emitter::columns() {
   lane_axes_ = loop::axis_bit(size_t(p_.vector_axis));
   for (size_t k = 0; k < p_.sweeps.size(); ++k) column_sweep(k);
   set_columns(nullptr, nullptr);
-  emit_stores(false, both(active_, b_.CreateICmpEQ(lane_, b_.getInt32(0))));
+  Value* first_lane = b_.CreateICmpEQ(lane_, b_.getInt32(0));
+  emit_last_stores(p_.lanes > 1 ? p_.threads : 1, both(active_, first_lane));
 }
 
 /// The places of this thread, at its points from `base` on; null: at none.

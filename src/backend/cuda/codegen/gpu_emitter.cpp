@@ -17,7 +17,7 @@ Emitter::Emitter(const Schedule& schedule, const Part& part, llvm::Module& modul
 
 void Emitter::add_param(EntryCode& entry, Param::Kind kind, int index, DType type, bool written) {
   entry.params.push_back({kind, index, type, 0});
-  written_.push_back(written);
+  memory_.push_back({written, kind == Param::Kind::buffer && s_.is_overlaid(index)});
 }
 
 EntryCode Emitter::begin(const std::string& name) {
@@ -59,7 +59,7 @@ EntryCode Emitter::begin(const std::string& name) {
     symbol_param_.push_back(static_cast<int>(entry.params.size()));
     add_param(entry, Param::Kind::value, static_cast<int>(i), DType::i64, false);
   }
-  threads_.begin(name, entry.params, written_, p_.threads);
+  threads_.begin(name, entry.params, memory_, p_.threads);
   return entry;
 }
 

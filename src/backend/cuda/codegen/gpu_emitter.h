@@ -120,6 +120,8 @@ class Emitter {
   Value* pointer(int buffer, PolyId index, size_t e);
   Value* mask(loop::MaskId id, size_t e);
   void emit_stores(bool inside, Value* guard);
+  /// The stores behind the sweeps, of one thread of a group: the others have loaded before.
+  void emit_last_stores(int group, Value* guard);
   void store(const loop::Store& store, loop::AxisSet axes, Value* guard);
   void store_element(const loop::Store& store, size_t e, Value* guard);
   void store_vector(const loop::Store& store, size_t e);
@@ -132,7 +134,7 @@ class Emitter {
   codegen::Ops ops_;
   Threads threads_;
   std::vector<int> buffer_param_, argument_param_, symbol_param_;
-  std::vector<bool> written_;
+  std::vector<Threads::Memory> memory_;  // by parameter
 
   Made made_;
   std::vector<Values> at_;                        // by element, by axis

@@ -166,6 +166,17 @@ void Emitter::emit_stores(bool inside, Value* guard) {
   flush_stores();
 }
 
+void Emitter::emit_last_stores(int group, Value* guard) {
+  bool meets = false;
+  for (size_t i = 0; i < p_.kernel.stores.size(); ++i)
+    meets |= !p_.stored_inside[i] && s_.is_overlaid(p_.kernel.stores[i].buffer);
+  if (meets && group > 32)
+    threads_.barrier();
+  else if (meets && group > 1)
+    threads_.warp_barrier();
+  emit_stores(false, guard);
+}
+
 void Emitter::store(const loop::Store& to, AxisSet axes, Value* guard) {
   size_t vector = static_cast<size_t>(p_.vector);
   bool wide = is_contiguous(to.index, to.mask) && to.combine == Combine::set;

@@ -64,7 +64,7 @@ void Emitter::rows() {
   for (size_t k = 0; k < p_.sweeps.size(); ++k) row_sweep(k);
   set_elements(1);
   at_[0] = par_at_;
-  emit_stores(false, guard);
+  emit_last_stores(p_.group, guard);
 }
 
 void Emitter::store_chunk(const Values& totals, Value* unit, Value* guard) {

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "loop/macros.h"
 #include "loop/reduction_tree.h"
+#include "loop/sharing.h"
 
 namespace tn::cuda {
 
@@ -366,10 +367,22 @@ void find_symbols(Schedule& s, const loop::Kernel& kernel, std::span<const Bindi
   }
 }
 
+/// Results that may take the place of an operand, and those operands.
+std::vector<bool> find_overlaid(const loop::Kernel& kernel) {
+  loop::Sharing sharing(kernel);
+  int count = static_cast<int>(kernel.buffers.size());
+  std::vector<bool> overlaid(kernel.buffers.size(), false);
+  for (int output = 0; output < count; ++output)
+    for (int input = 0; kernel.buffers[size_t(output)].written && input < count; ++input)
+      if (sharing.allows(input, output)) overlaid[size_t(input)] = overlaid[size_t(output)] = true;
+  return overlaid;
+}
+
 }  // namespace
 
 Schedule make_schedule(const KernelRequest& request) {
   Schedule s;
+  s.overlaid = find_overlaid(*request.kernel);
   loop::Kernel kernel = loop::expand_math(*request.kernel);
   find_symbols(s, kernel, request.sizes);
   codegen::merge_axes(kernel);

@@ -64,6 +64,11 @@ struct Schedule {
   std::vector<std::string> symbols;  // in order
   std::vector<Binding> sizes;        // likely values
   std::vector<Dim> rooms;            // bytes
+  std::vector<bool> overlaid;        // by buffer: it may lie where another one does
+
+  bool is_overlaid(int buffer) const {
+    return size_t(buffer) < overlaid.size() && overlaid[size_t(buffer)];
+  }
 };
 
 Schedule make_schedule(const KernelRequest& request);

@@ -20,7 +20,7 @@ Type* Threads::type_of(const Param& param) const {
 }
 
 void Threads::begin(const std::string& name, const std::vector<Param>& params,
-                    const std::vector<bool>& written, int threads) {
+                    const std::vector<Memory>& memory, int threads) {
   std::vector<Type*> types;
   if (simulated_)
     types.push_back(b_.getPtrTy());
@@ -36,9 +36,10 @@ void Threads::begin(const std::string& name, const std::vector<Param>& params,
       llvm::Argument* argument = function->getArg(k);
       params_.push_back(argument);
       if (!argument->getType()->isPointerTy()) continue;
-      argument->addAttr(llvm::Attribute::NoAlias);
+      // With both of these, loads go through a cache that does not see stores.
+      if (!memory[k].overlaid) argument->addAttr(llvm::Attribute::NoAlias);
+      if (!memory[k].written) argument->addAttr(llvm::Attribute::ReadOnly);
       argument->addAttr(llvm::Attribute::getWithAlignment(module_.getContext(), llvm::Align(16)));
-      if (!written[k]) argument->addAttr(llvm::Attribute::ReadOnly);
     }
     return begin_kernel(function, threads);
   }
@@ -93,6 +94,11 @@ void Threads::barrier() {
   }
   auto* type = llvm::FunctionType::get(b_.getVoidTy(), {b_.getPtrTy()}, false);
   b_.CreateCall(type, field(2, b_.getPtrTy()), {frame_});
+}
+
+void Threads::warp_barrier() {
+  if (simulated_) return barrier();
+  b_.CreateIntrinsic(llvm::Intrinsic::nvvm_bar_warp_sync, {}, {b_.getInt32(~0u)});
 }
 
 Value* Threads::shuffled_word(Value* x, int mask) {

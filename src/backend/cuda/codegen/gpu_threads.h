@@ -27,9 +27,14 @@ class Threads {
   Threads(llvm::IRBuilder<>& builder, llvm::Module& module, bool simulated)
       : b_(builder), module_(module), simulated_(simulated) {}
 
-  /// Begins a function with these parameters; `written`: by parameter.
+  /// What is known of the memory of a parameter.
+  struct Memory {
+    bool written = false;
+    bool overlaid = false;  // it may be that of another parameter
+  };
+  /// Begins a function with these parameters; `memory`: by parameter.
   void begin(const std::string& name, const std::vector<Param>& params,
-             const std::vector<bool>& written, int threads);
+             const std::vector<Memory>& memory, int threads);
 
   llvm::Value* thread() const { return thread_; }  // i32
   llvm::Value* block() const { return block_; }    // i32
@@ -38,6 +43,8 @@ class Threads {
   /// A place in shared memory.
   llvm::Value* shared(llvm::Value* offset);
   void barrier();
+  /// Threads of a warp meet, and see what the others have written.
+  void warp_barrier();
   llvm::Value* shuffled(llvm::Value* x, int mask);
   /// Says that global memory is read or written.
   void touch(llvm::Value* place, int64_t bytes, bool writes);

@@ -2,6 +2,8 @@
 // several: each reduction and each scan leaves its results in the room, where those after it read
 // them.
 #include <algorithm>
+#include <bit>
+#include <functional>
 
 #include "backend/cuda/codegen/gpu_schedule.h"
 #include "base/text.h"
@@ -55,12 +57,14 @@ PolyId flat_index(Kernel& kernel, const std::vector<loop::KernelAxis>& axes, Axi
 }
 
 /// A store runs once at each point of the axes it varies along: combined twice, it would be wrong.
-/// Where an inner axis is empty, those that vary along any inner axis do not run.
+/// Where an inner axis is empty, those that vary along any inner axis do not run. Those along more
+/// axes come first: they may load what a result along fewer axes takes the place of.
 template <class Add>
 void add_stores(const Kernel& kernel, const loop::Analysis& a, const Add& add) {
   std::vector<AxisSet> sets;
   for (const loop::StoreFacts& store : a.stores)
     if (std::ranges::count(sets, a.par | store.axes) == 0) sets.push_back(a.par | store.axes);
+  std::ranges::stable_sort(sets, std::greater(), [](AxisSet set) { return std::popcount(set); });
   for (AxisSet used : sets) {
     Kernel part = kernel;
     part.stores.clear();
