@@ -10,9 +10,10 @@
 namespace tn {
 namespace {
 
-/// Parts one after the other; what one needs of another device is copied there once.
+/// Parts one after the other; what one needs of another device is copied there once. Nothing is
+/// donated to them.
 void run_parts(const Plan& plan, std::span<const Bound> inputs, const Scalar* scalars,
-               std::span<Bound> outputs) {
+               std::span<Bound> outputs, bool*) {
   const Plan::Parts& parts = *plan.parts;
   std::vector<Bound> values(static_cast<size_t>(parts.values));
   std::ranges::copy(inputs, values.begin());
@@ -44,8 +45,8 @@ void run_parts(const Plan& plan, std::span<const Bound> inputs, const Scalar* sc
 
 /// All of it is on one device.
 void run_whole(const Plan& plan, std::span<const Bound> inputs, const Scalar* scalars,
-               std::span<Bound> outputs) {
-  run(plan.parts->list[0].plan, inputs, scalars, outputs);
+               std::span<Bound> outputs, bool* overwritten) {
+  run(plan.parts->list[0].plan, inputs, scalars, outputs, overwritten);
 }
 
 bool plans_itself(Device device) { return !device.is_host() && runtime_of(device).plans_itself(); }

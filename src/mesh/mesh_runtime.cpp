@@ -194,7 +194,7 @@ std::shared_ptr<const DevicePart> MeshRuntime::part(Device device, const Graph& 
 
 void MeshRuntime::run(const std::shared_ptr<const PlacedPlan>& placed,
                       std::span<const Bound> inputs, const Scalar* scalars,
-                      std::span<Bound> outputs) {
+                      std::span<Bound> outputs, bool*) {
   const Plan& outer = *placed->plan;
   if (!outer.unplanned) return run_whole(*placed, inputs, scalars, outputs);
   const auto& part = static_cast<const MeshPart&>(*outer.unplanned);

@@ -18,7 +18,7 @@ class MeshRuntime final : public DeviceRuntime {
   void wait(const Buffer& buffer) override;
   void synchronize() override {}  // runs are over when they return
   void run(const std::shared_ptr<const PlacedPlan>& placed, std::span<const Bound> inputs,
-           const Scalar* scalars, std::span<Bound> outputs) override;
+           const Scalar* scalars, std::span<Bound> outputs, bool*) override;
   bool claims(const OpDef& op, Types in) const override;
   bool takes_host_tensors() const override { return true; }
   bool plans_itself() const override { return true; }

@@ -198,7 +198,7 @@ struct Plan {
   };
   struct Parts {
     void (*run)(const Plan& plan, std::span<const Bound> inputs, const Scalar* scalars,
-                std::span<Bound> outputs);
+                std::span<Bound> outputs, bool* overwritten);
     int32_t values = 0;
     std::vector<Part> list;
     std::vector<Wanted> outputs;
@@ -227,6 +227,6 @@ void run(const Plan& plan, std::span<const Bound> inputs, const Scalar* scalars,
          std::span<Bound> outputs, bool* overwritten = nullptr);
 /// The same on a device, asynchronously: readers of the results wait for them.
 void run(const std::shared_ptr<const PlacedPlan>& placed, std::span<const Bound> inputs,
-         const Scalar* scalars, std::span<Bound> outputs);
+         const Scalar* scalars, std::span<Bound> outputs, bool* overwritten = nullptr);
 
 }  // namespace tn

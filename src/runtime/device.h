@@ -43,9 +43,10 @@ class DeviceRuntime {
   virtual void wait(const Buffer& buffer) = 0;
   /// Waits for all submitted work. Failures are reported to the readers of the results.
   virtual void synchronize() = 0;
-  /// Submits a plan to its device. Returns at once, with result buffers to wait for.
+  /// Submits a plan to its device. Returns at once, with result buffers to wait for. Where it
+  /// throws, `overwritten`, which may be null, says whether donated inputs may have been written.
   virtual void run(const std::shared_ptr<const PlacedPlan>& placed, std::span<const Bound> inputs,
-                   const Scalar* scalars, std::span<Bound> outputs) = 0;
+                   const Scalar* scalars, std::span<Bound> outputs, bool* overwritten) = 0;
   /// Whether its library has kernels for an op that is not a loop nest. Others run on the host.
   virtual bool claims(const OpDef& op, std::span<const InternedType* const> in) const = 0;
 

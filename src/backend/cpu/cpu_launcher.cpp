@@ -255,7 +255,7 @@ void give_results(const RunMemory& memory, std::span<Bound> outputs) {
 
 void run(const Plan& plan, std::span<const Bound> inputs, const Scalar* scalars,
          std::span<Bound> outputs, bool* overwritten) {
-  if (plan.parts) return plan.parts->run(plan, inputs, scalars, outputs);
+  if (plan.parts) return plan.parts->run(plan, inputs, scalars, outputs, overwritten);
   StackArray<BufferRef, 8> blocks(plan.blocks.size());
   try {
     take_blocks(plan, {}, inputs, blocks.data());
@@ -273,9 +273,9 @@ void run(const Plan& plan, std::span<const Bound> inputs, const Scalar* scalars,
 }
 
 void run(const std::shared_ptr<const PlacedPlan>& placed, std::span<const Bound> inputs,
-         const Scalar* scalars, std::span<Bound> outputs) {
-  if (placed->device.is_host()) return run(*placed->plan, inputs, scalars, outputs);
-  usable_runtime(placed->device).run(placed, inputs, scalars, outputs);
+         const Scalar* scalars, std::span<Bound> outputs, bool* overwritten) {
+  if (placed->device.is_host()) return run(*placed->plan, inputs, scalars, outputs, overwritten);
+  usable_runtime(placed->device).run(placed, inputs, scalars, outputs, overwritten);
 }
 
 }  // namespace tn

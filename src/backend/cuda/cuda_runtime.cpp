@@ -64,7 +64,7 @@ class CudaRuntime final : public DeviceRuntime {
   }
 
   void run(const std::shared_ptr<const PlacedPlan>& placed, std::span<const Bound> inputs,
-           const Scalar* scalars, std::span<Bound> outputs) override {
+           const Scalar* scalars, std::span<Bound> outputs, bool* overwritten) override {
     const Plan& plan = *placed->plan;
     Gpu& its = gpu(placed->device);
     PlanState& state = state_of(its, *placed);
@@ -81,7 +81,7 @@ class CudaRuntime final : public DeviceRuntime {
     std::vector<void*> address(memory.size());
     memory.find(address.data(), device_bytes);
     RunValues values{address.data(), scalars, room ? address_of({room, 0}) : 0};
-    uint64_t number = PlanRun{its, placed, state, memory, values}.run();
+    uint64_t number = PlanRun{its, placed, state, memory, values}.run(overwritten);
     for (const BufferRef& block : blocks) block->ready = number;
     give_results(memory, outputs);
   }

@@ -69,13 +69,19 @@ std::function<std::string()> PlanRun::name_of_plan() const {
   };
 }
 
-uint64_t PlanRun::run() {
+uint64_t PlanRun::run(bool* overwritten) {
+  size_t steps = memory_.plan.steps.size(), first = memory_.plan.first_overwrite;
   if (state_.is_device_only() && !waits_for_steps()) {
-    if (memory_.plan.steps.empty()) return 0;
-    return gpu_.give([&](Stream stream) { state_.submit(values_, stream); }, name_of_plan());
+    if (steps == 0) return 0;
+    auto submit = [&](Stream stream) {
+      if (first < steps && overwritten) *overwritten = true;
+      state_.submit(values_, stream);
+    };
+    return gpu_.give(submit, name_of_plan());
   }
-  for (size_t i = 0; i < memory_.plan.steps.size(); ++i) {
-    if (i > 0 && i <= memory_.plan.first_overwrite) stop_if_asked();
+  for (size_t i = 0; i < steps; ++i) {
+    if (i > 0 && i <= first) stop_if_asked();
+    if (i == first && overwritten) *overwritten = true;
     run_step(i);
   }
   return last_;

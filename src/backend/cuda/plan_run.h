@@ -12,7 +12,8 @@ class PlanRun {
       : gpu_(gpu), placed_(placed), state_(state), memory_(memory), values_(values) {}
 
   /// The number of the work that is done last. Waits for the GPU only where a step needs the host.
-  uint64_t run();
+  /// `overwritten`, which may be null, is set before something writes in memory of inputs.
+  uint64_t run(bool* overwritten);
 
  private:
   void run_step(size_t number);

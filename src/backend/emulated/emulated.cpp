@@ -168,7 +168,7 @@ class Emulated : public DeviceRuntime {
   void wait(const Buffer& buffer) override { stream_of(buffer.device).wait(buffer.ready); }
 
   void run(const std::shared_ptr<const PlacedPlan>& placed, std::span<const Bound> inputs,
-           const Scalar* scalars, std::span<Bound> outputs) override {
+           const Scalar* scalars, std::span<Bound> outputs, bool*) override {
     const Plan& plan = *placed->plan;
     std::vector<BufferRef> blocks(plan.blocks.size());
     take_blocks(plan, placed->device, inputs, blocks.data());  // before others hold donated inputs
