@@ -1,6 +1,7 @@
 #include "backend/llvm/machine.h"
 
 #include <llvm/IR/LegacyPassManager.h>
+#include <llvm/IR/Verifier.h>
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Pass.h>
 #include <llvm/Support/CommandLine.h>
@@ -11,7 +12,6 @@
 
 #include <map>
 
-#include "backend/llvm/llvm_session.h"
 #include "base/error.h"
 #include "base/text.h"
 
@@ -95,6 +95,16 @@ class ThreadMachine {
   std::unique_ptr<llvm::TargetMachine>& machine_;
   int outer_ = std::uncaught_exceptions();
 };
+
+NewModule::NewModule(const Machine& machine) { prepare_module(*module, machine); }
+
+void NewModule::verify([[maybe_unused]] std::string_view kernel) const {
+#ifndef NDEBUG
+  std::string fault;
+  llvm::raw_string_ostream text(fault);
+  invariant(!llvm::verifyModule(*module, &text), "kernel {}: {}", kernel, fault);
+#endif
+}
 
 void prepare_module(llvm::Module& module, const Machine& machine) {
   ThreadMachine made(machine);

@@ -1,7 +1,9 @@
 #pragma once
 // From LLVM modules to code, for one machine.
+#include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/Module.h>
 
+#include "backend/llvm/llvm_session.h"
 #include "runtime/cpu_level.h"
 
 namespace tn::codegen {
@@ -15,6 +17,16 @@ struct Machine {
 constexpr Machine machine_of(CpuLevel level) {
   return {Machine::Kind::x86, static_cast<int16_t>(level)};
 }
+
+/// An empty module for a machine.
+struct NewModule {
+  explicit NewModule(const Machine& machine);
+  /// In debug builds: that it is well-formed.
+  void verify(std::string_view kernel) const;
+
+  LlvmPtr<llvm::LLVMContext> context{new llvm::LLVMContext};
+  LlvmPtr<llvm::Module> module{new llvm::Module("kernel", *context)};
+};
 
 /// Data layout and triple of the target.
 void prepare_module(llvm::Module& module, const Machine& machine);

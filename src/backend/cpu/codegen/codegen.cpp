@@ -1,37 +1,29 @@
 #include "backend/cpu/codegen/codegen.h"
 
-#include <llvm/IR/Verifier.h>
 #include <llvm/Support/raw_ostream.h>
-
-#include <bit>
 
 #include "backend/cpu/codegen/emitter.h"
 #include "backend/cpu/codegen/kernel_entry.h"
 #include "backend/cpu/kernel_bytes.h"
 #include "backend/llvm/kernel_cache.h"
-#include "backend/llvm/llvm_session.h"
 #include "backend/llvm/machine.h"
+#include "backend/llvm/requests.h"
 #include "backend/llvm/source_hash.h"
 #include "base/error.h"
-#include "base/interrupt.h"
 #include "ir/dim_program.h"
-#include "loop/analysis.h"
-#include "runtime/threads.h"
 
 namespace tn::cpu {
 
 using codegen::in_llvm;
 using codegen::KernelCache;
 using codegen::llvm_is_usable;
-using codegen::LlvmPtr;
 using codegen::source_hash;
 
 namespace {
 
 /// The LLVM module of a schedule, and the numbers its caller needs.
-struct Emitted {
-  LlvmPtr<llvm::LLVMContext> context{new llvm::LLVMContext};
-  LlvmPtr<llvm::Module> module{new llvm::Module("kernel", *context)};
+struct Emitted : codegen::NewModule {
+  using NewModule::NewModule;
   KernelNumbers numbers;
 };
 
@@ -55,28 +47,13 @@ KernelNumbers numbers_of(const Schedule& s, const Emitter& emitter) {
 }
 
 Emitted emit(const Schedule& s) {
-  Emitted out;
-  codegen::prepare_module(*out.module, codegen::machine_of(s.level));
+  Emitted out(codegen::machine_of(s.level));
   Emitter emitter(s, *out.module);
   emitter.emit();
-#ifndef NDEBUG
-  std::string fault;
-  llvm::raw_string_ostream text(fault);
-  invariant(!llvm::verifyModule(*out.module, &text), "kernel {}: {}", s.kernel.name, fault);
-#endif
+  out.verify(s.kernel.name);
   out.numbers = numbers_of(s, emitter);
   codegen::optimise(*out.module);
   return out;
-}
-
-/// Code for sizes of another order would be right, but laid out for those: on disk, where it may
-/// have come from any program, it has an entry of its own.
-std::string entry_key(std::string key, const KernelRequest& request) {
-  for (Dim symbol : loop::symbols_in(*request.kernel))
-    for (const Binding& b : request.sizes)
-      if (symbol_name(b.symbol) == symbol_name(symbol))
-        key += format(" {}~2^{}", symbol_name(symbol), std::bit_width(uint64_t(b.value)));
-  return key;
 }
 
 struct MadeKernel {
@@ -88,7 +65,7 @@ struct MadeKernel {
 /// `may_be_interpreted` are.
 MadeKernel make(const std::string& key, const KernelRequest& request, const CodeTarget& target,
                 bool may_be_interpreted) {
-  std::string entry = entry_key(key, request);
+  std::string entry = key + codegen::orders_of_sizes(request);
   if (SavedKernel saved = load_kernel(entry); saved.code) return {std::move(saved), true};
   std::optional<Schedule> s = make_schedule(request, target);
   if (!s || (may_be_interpreted && !llvm_is_usable())) return {};
@@ -115,11 +92,10 @@ Schedule schedule_for_text(const KernelRequest& request, const CodeTarget& targe
 
 }  // namespace
 
-// What a kernel computes and for whom; its name is left out.
+// What a kernel computes and for whom.
 static std::string key_of(const KernelRequest& request, const CodeTarget& target) {
-  std::string text = loop::to_text(*request.kernel);
   return format("{} {} {} {}", static_cast<int>(request.form), static_cast<int>(target.level),
-                target.vector_bits, std::string_view(text).substr(text.find('(')));
+                target.vector_bits, codegen::text_of(request));
 }
 
 std::vector<std::shared_ptr<const tn::KernelCode>> compile_kernels(
@@ -135,13 +111,9 @@ std::vector<std::shared_ptr<const tn::KernelCode>> compile_kernels(
 
 std::vector<std::string> compile_to_bytes(std::span<const KernelRequest> requests,
                                           const CodeTarget& target) {
-  std::vector<std::string> bytes(requests.size());
-  parallel_for(static_cast<int64_t>(requests.size()), [&](int64_t k) {
-    stop_if_asked();
-    auto i = static_cast<size_t>(k);
-    bytes[i] = make(key_of(requests[i], target), requests[i], target, false).kernel.bytes;
+  return codegen::bytes_of_all(requests.size(), [&](size_t i) {
+    return make(key_of(requests[i], target), requests[i], target, false).kernel.bytes;
   });
-  return bytes;
 }
 
 std::string why_interpreted(const KernelRequest& request, const CodeTarget& target) {

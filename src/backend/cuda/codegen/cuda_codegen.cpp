@@ -1,43 +1,32 @@
 #include "backend/cuda/codegen/cuda_codegen.h"
 
-#include <llvm/IR/Verifier.h>
 #include <llvm/Support/raw_ostream.h>
 
 #include "backend/cuda/codegen/gpu_emitter.h"
-#include "backend/llvm/llvm_session.h"
 #include "backend/llvm/machine.h"
-#include "base/error.h"
 #include "ir/dim_program.h"
 
 namespace tn::cuda {
 
 using codegen::in_llvm;
-using codegen::LlvmPtr;
 using codegen::Machine;
 
 namespace {
 
-struct Emitted {
-  LlvmPtr<llvm::LLVMContext> context{new llvm::LLVMContext};
-  LlvmPtr<llvm::Module> module{new llvm::Module("kernel", *context)};
+struct Emitted : codegen::NewModule {
+  using NewModule::NewModule;
   KernelNumbers numbers;
 };
 
 Emitted emit(const Schedule& s, const Machine& machine) {
-  Emitted out;
-  codegen::prepare_module(*out.module, machine);
+  Emitted out(machine);
   out.numbers.symbols = s.symbols;
   for (Dim room : s.rooms) out.numbers.rooms.push_back(size_program(room, s.symbols));
   for (size_t k = 0; k < s.parts.size(); ++k) {
     Emitter emitter(s, s.parts[k], *out.module, machine.kind == Machine::Kind::x86);
     out.numbers.entries.push_back(emitter.emit(format("part{}", k)));
   }
-#ifndef NDEBUG
-  std::string fault;
-  llvm::raw_string_ostream text(fault);
-  invariant(!llvm::verifyModule(*out.module, &text), "kernel {}: {}", s.parts[0].kernel.name,
-            fault);
-#endif
+  out.verify(s.parts[0].kernel.name);
   codegen::optimise(*out.module, true);
   return out;
 }

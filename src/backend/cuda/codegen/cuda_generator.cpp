@@ -1,16 +1,13 @@
 // The code generator of CUDA devices: kernels from the cache, from the disk, or compiled.
 #include <llvm/Config/llvm-config.h>
 
-#include <bit>
-
 #include "backend/cuda/assembler.h"
 #include "backend/cuda/codegen/cuda_codegen.h"
 #include "backend/cuda/cuda_backend.h"
 #include "backend/llvm/kernel_cache.h"
 #include "backend/llvm/llvm_session.h"
+#include "backend/llvm/requests.h"
 #include "backend/llvm/source_hash.h"
-#include "base/interrupt.h"
-#include "runtime/threads.h"
 #include "storage/disk_cache.h"
 
 namespace tn::cuda {
@@ -19,21 +16,14 @@ using codegen::KernelCache;
 
 namespace {
 
-/// What a kernel computes and for which GPUs; its name is left out.
+/// What a kernel computes and for which GPUs.
 std::string key_of(const KernelRequest& request, int16_t arch) {
-  std::string text = loop::to_text(*request.kernel);
-  return format("sm_{} {}", arch, std::string_view(text).substr(text.find('(')));
+  return format("sm_{} {}", arch, codegen::text_of(request));
 }
 
-/// On disk, code for sizes of another order has an entry of its own: it is laid out for those.
 std::string disk_key(std::string_view key, const KernelRequest& request) {
-  std::string entry = format("cuda {} {} {}\n{}", codegen::source_hash(), LLVM_VERSION_STRING,
-                             assembler_name(), key);
-  for (Dim symbol : loop::symbols_in(*request.kernel))
-    for (const Binding& b : request.sizes)
-      if (symbol_name(b.symbol) == symbol_name(symbol))
-        entry += format(" {}~2^{}", symbol_name(symbol), std::bit_width(uint64_t(b.value)));
-  return entry;
+  return format("cuda {} {} {}\n{}{}", codegen::source_hash(), LLVM_VERSION_STRING,
+                assembler_name(), key, codegen::orders_of_sizes(request));
 }
 
 struct MadeKernel {
@@ -76,13 +66,9 @@ class CudaGenerator final : public CodeGenerator {
   }
   std::vector<std::string> compile_to_bytes(std::span<const KernelRequest> requests,
                                             const Target& target) const override {
-    std::vector<std::string> bytes(requests.size());
-    parallel_for(static_cast<int64_t>(requests.size()), [&](int64_t k) {
-      stop_if_asked();
-      auto i = static_cast<size_t>(k);
-      bytes[i] = make(key_of(requests[i], target.arch), requests[i], target.arch).bytes;
+    return codegen::bytes_of_all(requests.size(), [&](size_t i) {
+      return make(key_of(requests[i], target.arch), requests[i], target.arch).bytes;
     });
-    return bytes;
   }
   std::string why_interpreted(const KernelRequest&, const Target& target) const override {
     if (target.arch < kLeastArch) return "code for GPUs begins with sm_80";
