@@ -2,7 +2,9 @@
 // functions of the host.
 #include <doctest/doctest.h>
 
+#include <csignal>
 #include <cstring>
+#include <filesystem>
 
 #include "backend/cuda/assembler.h"
 #include "backend/cuda/cuda_backend.h"
@@ -10,8 +12,10 @@
 #include "backend/cuda/cuda_runtime.h"
 #include "backend/cuda/mock/mock_driver.h"
 #include "backend/cuda/plan_state.h"
+#include "base/interrupt.h"
 #include "errors.h"
 #include "eval/eval.h"
+#include "files.h"
 #include "loop/kernel.h"
 #include "tenon/tenon.h"
 
@@ -235,7 +239,7 @@ TEST_CASE("cuda: a plan is a graph from its second run on, and changed where val
     Scalar scalar(s);
     Bound out;
     Bound given = bound(in);
-    cuda::runtime().run(placed, {&given, 1}, &scalar, {&out, 1});
+    cuda::runtime().run(placed, {&given, 1}, &scalar, {&out, 1}, nullptr);
     HostView view(out);
     return std::vector<float>(view.data<float>(), view.data<float>() + n);
   };
@@ -265,6 +269,95 @@ TEST_CASE("cuda: a plan is a graph from its second run on, and changed where val
   }
   CHECK(mock().graphs_built == 2);
   CHECK(mock().nodes_set <= set + 1);
+}
+
+TEST_CASE("cuda: graphs that could not be made or changed are made anew") {
+  WithMock with;
+  add_mock_kernels();
+  Device gpu("cuda");
+  PlacedPlan placed{gpu, diamond(9), {}};
+  cuda::Gpu& its = cuda::gpu_of(gpu);
+  cuda::PlanState state(its, placed);
+  BufferRef memory = allocate(5 * 512, gpu);
+  auto* at = static_cast<char*>(memory->address);
+  void* address[] = {at, at + 512, at + 1024, at + 1536, at + 2048};
+  auto run = [&](double s) {
+    Scalar scalar(s);
+    auto* in = static_cast<float*>(cuda::mock_memory(reinterpret_cast<uint64_t>(at)));
+    for (int i = 0; i < 9; ++i) in[i] = 1;
+    state.submit({address, &scalar, reinterpret_cast<cuda::Address>(at) + 2304}, its.stream);
+    return *static_cast<float*>(cuda::mock_memory(reinterpret_cast<uint64_t>(address[4])));
+  };
+  CHECK(run(1) == 30);
+  mock().instantiate = cuda::kOutOfMemory;
+  CHECK_THROWS(run(1));
+  mock().instantiate = 0;
+  CHECK(run(1) == 30);
+  CHECK(run(2) == 60);
+  mock().set_params = 1, mock().instantiate = cuda::kOutOfMemory;
+  CHECK_THROWS(run(3));
+  mock().set_params = mock().instantiate = 0;
+  for (int s : {2, 3, 2, 4}) CHECK(run(s) == 30.F * static_cast<float>(s));
+}
+
+TEST_CASE("cuda: a run that fails says whether it has overwritten what it was given") {
+  WithMock with;
+  add_mock_kernels();
+  Device gpu("cuda");
+  auto plan = diamond(9);
+  plan->donated = {9 * 4};
+  plan->blocks[0].input = 0;
+  plan->first_overwrite = 4;
+  auto placed = std::make_shared<const PlacedPlan>(PlacedPlan{gpu, plan, {}});
+  Plan outer;
+  outer.inputs = 1, outer.scalars = 1, outer.outputs = plan->outputs;
+  auto parts = std::make_shared<Plan::Parts>();
+  parts->list.push_back({placed, {0}, {1}, {0}, {36}});
+  parts->run = [](const Plan& whole, std::span<const Bound> in, const Scalar* scalars,
+                  std::span<Bound> out, bool* overwritten) {
+    run(whole.parts->list[0].plan, in, scalars, out, overwritten);
+  };
+  outer.parts = parts;
+  Scalar scalar(2.0);
+  Bound out;
+  auto fails = [&](size_t first_overwrite) {
+    plan->first_overwrite = first_overwrite;
+    Tensor host = arange(0, 9, 1, float32);
+    eval({host});
+    Bound given = copy_to(gpu, bound_of(host.node()->slots()[0]), 36);
+    mock().launches_left = 1, mock().instantiate = cuda::kOutOfMemory;
+    bool overwritten = false;
+    CHECK_THROWS(run(outer, {&given, 1}, &scalar, {&out, 1}, &overwritten));
+    mock().launches_left = -1, mock().instantiate = cuda::kSuccess;
+    return overwritten;
+  };
+  CHECK(fails(4));
+  CHECK(!fails(plan->steps.size()));
+}
+
+TEST_CASE("cuda: the user's handlers may copy while a copy waits") {
+  WithMock with;
+  Device gpu("cuda");
+  static cuda::Gpu* its;
+  static cuda::Address there;
+  static int handled;
+  constexpr size_t kBytes = 12 << 20;  // of several pieces
+  BufferRef memory = allocate(kBytes, gpu);
+  its = &cuda::gpu_of(gpu), there = reinterpret_cast<cuda::Address>(memory->address), handled = 0;
+  std::vector<char> from(kBytes, 7), to(kBytes);
+  its->copy_in(there, from.data(), kBytes);
+  mock().is_busy = true;
+  own_stop_point = [] {
+    mock().is_busy = false;
+    char byte = 0;
+    if (handled++ == 0) its->copy_out(&byte, there, 1);
+    CHECK(byte == 7);
+  };
+  its->copy_out(to.data(), there, kBytes);
+  own_stop_point = nullptr;
+  mock().is_busy = false;
+  CHECK(handled == 1);
+  CHECK(to == from);
 }
 
 TEST_CASE("cuda: what may run beside each other is not ordered") {
@@ -331,6 +424,24 @@ TEST_CASE("cuda: PTX is assembled where an assembler is found") {
                         "ELF"));
   CHECK(contains(error_in([&] { cuda::assemble(".version 8.0\nnonsense", 90); }),
                  "refuses a kernel"));
+}
+
+TEST_CASE("cuda: ptxas where the process ignores its children") {
+  Folder folder;
+  std::string program = folder.path + "/ptxas";
+  spill(program, format("#!/bin/sh\n[ -e {}/fails ] && echo no && exit 1\nprintf cubin > $5\n",
+                        folder.path));
+  std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+  auto* before = std::signal(SIGCHLD, SIG_IGN);
+  CHECK(cuda::run_ptxas(program, "k", 90) == "cubin");
+  spill(folder.path + "/fails", "");
+  CHECK(contains(error_in([&] { cuda::run_ptxas(program, "k", 90); }), "refuses a kernel: no"));
+  std::signal(SIGCHLD, before);
+  CHECK(contains(error_in([&] { cuda::run_ptxas(program, "k", 90); }), "refuses a kernel: no"));
+  std::string tmp = std::filesystem::temp_directory_path();
+  setenv("TMPDIR", (folder.path + "/nowhere").c_str(), 1);
+  CHECK(cuda::run_ptxas(program, "k", 90).empty());
+  setenv("TMPDIR", tmp.c_str(), 1);
 }
 
 #if __has_include(<cuda.h>) && __has_include(<cublasLt.h>)

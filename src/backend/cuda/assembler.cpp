@@ -113,7 +113,9 @@ std::string read_file(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// Runs a program whose messages go to a file; returns whether it succeeded.
+/// Runs a program whose messages go to a file; returns whether it succeeded. That is not known, and
+/// taken to be so, where the process leaves no children to wait for: it ignores SIGCHLD, or another
+/// thread waits for all.
 bool run_program(const std::vector<std::string>& words, const std::string& messages) {
   std::vector<char*> args;
   for (const std::string& word : words) args.push_back(const_cast<char*>(word.c_str()));
@@ -129,27 +131,8 @@ bool run_program(const std::vector<std::string>& words, const std::string& messa
   if (failed) return false;
   int status = 0;
   while (waitpid(child, &status, 0) < 0)
-    if (errno != EINTR) return false;
+    if (errno != EINTR) return errno == ECHILD;
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
-
-std::string run_ptxas(const std::string& program, std::string_view ptx, int architecture) {
-  std::string folder = (std::filesystem::temp_directory_path() / "tenon-ptx-XXXXXX").string();
-  if (!mkdtemp(folder.data())) return "";
-  struct Remove {
-    const std::string& folder;
-    ~Remove() {
-      std::error_code none;
-      std::filesystem::remove_all(folder, none);
-    }
-  } remove{folder};
-  std::string source = folder + "/kernel.ptx", out = folder + "/kernel.cubin",
-              messages = folder + "/messages";
-  std::ofstream(source, std::ios::binary) << ptx;
-  if (!run_program({program, format("-arch=sm_{}", architecture), "-O3", source, "-o", out},
-                   messages))
-    throw_internal(format("cuda: ptxas refuses a kernel: {}", read_file(messages)));
-  return read_file(out);
 }
 
 struct Assembler {
@@ -178,6 +161,31 @@ const Assembler& assembler() {
 }
 
 }  // namespace
+
+std::string run_ptxas(const std::string& program, std::string_view ptx, int architecture) {
+  std::error_code error;
+  std::string folder = (std::filesystem::temp_directory_path(error) / "tenon-ptx-XXXXXX").string();
+  if (error || !mkdtemp(folder.data())) return "";
+  struct Remove {
+    const std::string& folder;
+    ~Remove() {
+      std::error_code none;
+      std::filesystem::remove_all(folder, none);
+    }
+  } remove{folder};
+  std::string source = folder + "/kernel.ptx", out = folder + "/kernel.cubin",
+              messages = folder + "/messages";
+  std::ofstream file(source, std::ios::binary);
+  file << ptx;
+  file.close();
+  if (!file) return "";  // the disk is full
+  bool done = run_program({program, format("-arch=sm_{}", architecture), "-O3", source, "-o", out},
+                          messages);
+  std::string made = read_file(out);
+  if (!done || made.empty())
+    throw_internal(format("cuda: ptxas refuses a kernel: {}", read_file(messages)));
+  return made;
+}
 
 std::string assemble(std::string_view ptx, int architecture) {
   const Assembler& with = assembler();

@@ -10,6 +10,9 @@ namespace tn::cuda {
 /// an assembler refuses the text. Any number of threads may call it.
 std::string assemble(std::string_view ptx, int architecture);
 
+/// By this program. "" where there is no room for its files.
+std::string run_ptxas(const std::string& program, std::string_view ptx, int architecture);
+
 /// What assembles here, for keys of caches and for readers: "nvJitLink 13.0", "ptxas 13.0",
 /// "driver".
 const std::string& assembler_name();

@@ -40,6 +40,7 @@ constexpr int kReal32 = 0, kReal64 = 1, kReal16 = 2, kRealB16 = 14;
 constexpr int kTransposeA = 3, kTransposeB = 4;
 constexpr int kBatchCount = 5, kBatchOffset = 6;
 constexpr int kMostWorkspace = 1, kReductionMask = 3;
+constexpr int kAlignmentA = 5, kAlignmentB = 6, kAlignmentC = 7, kAlignmentD = 8;
 
 struct Cublas {
   int (*create)(Handle*) = nullptr;
@@ -107,6 +108,22 @@ bool side_of(int64_t rows, int64_t near, int64_t columns, int64_t far, Side& sid
   return false;
 }
 
+/// Of addresses, in bytes: algorithms are for addresses that are aligned so.
+struct Alignments {
+  uint32_t left = 0, right = 0, out = 0;
+  bool operator==(const Alignments&) const = default;
+};
+
+uint32_t alignment_of(const void* at) {
+  constexpr uintptr_t kMost = 256;  // no algorithm asks for more
+  auto address = reinterpret_cast<uintptr_t>(at) | kMost;
+  return static_cast<uint32_t>(address & -address);
+}
+
+Alignments alignments_of(const MatrixProduct& p) {
+  return {alignment_of(p.left), alignment_of(p.right), alignment_of(p.out)};
+}
+
 /// A product that was asked for, with the algorithm that serves it.
 struct Known {
   MatrixProduct product;
@@ -121,7 +138,7 @@ bool same(const MatrixProduct& a, const MatrixProduct& b) {
     return std::tuple(p.type, p.m, p.n, p.k, p.batch, p.left_row, p.left_k, p.right_k,
                       p.right_column, p.left_batch, p.right_batch);
   };
-  return key(a) == key(b);
+  return key(a) == key(b) && alignments_of(a) == alignments_of(b);
 }
 
 /// Of one GPU; guarded by the lock of its stream.
@@ -183,6 +200,11 @@ bool choose(const Cublas& lib, State& state, Known& known) {
   lib.preference_set(preference, kMostWorkspace, &kWorkspaceBytes, sizeof kWorkspaceBytes);
   uint32_t schemes = 2 | 4;  // in the type of sums, and in that of results
   lib.preference_set(preference, kReductionMask, &schemes, sizeof schemes);
+  Alignments at = alignments_of(known.product);
+  lib.preference_set(preference, kAlignmentA, &at.right, sizeof at.right);
+  lib.preference_set(preference, kAlignmentB, &at.left, sizeof at.left);
+  lib.preference_set(preference, kAlignmentC, &at.out, sizeof at.out);
+  lib.preference_set(preference, kAlignmentD, &at.out, sizeof at.out);
   Heuristic best = {};
   int found = 0;
   int result = lib.heuristic(state.handle, known.desc, known.right, known.left, known.out,
@@ -222,10 +244,8 @@ bool run_cublas(Gpu& gpu, Stream stream, const MatrixProduct& p) {
   const Cublas& lib = cublas();
   if (lib.found.empty()) return false;
   State& state = state_of(gpu);
-  if (!state.handle) {
-    if (lib.create(&state.handle) != 0) return false;
-    state.workspace = gpu.pool.take({}, kWorkspaceBytes);
-  }
+  if (!state.handle && lib.create(&state.handle) != 0) return false;
+  if (!state.workspace) state.workspace = gpu.pool.take({}, kWorkspaceBytes);
   auto known =
       std::ranges::find_if(state.known, [&](const Known& k) { return same(k.product, p); });
   if (known == state.known.end()) known = state.known.insert(known, make_known(lib, state, p));

@@ -42,7 +42,7 @@ Gpu::Gpu(const Driver& table, int number)
   if (driver.cuDeviceGetDefaultMemPool(&pool_of_driver, device) == kSuccess)
     driver.cuMemPoolSetAttribute(pool_of_driver, kPoolReleaseThreshold, &all);
   pool.guard();
-  guarded_at_fork(staging_mutex_, kInnermost - 4);
+  staging_.guard();
   guarded_at_fork(mutex_, kInnermost - 3);
 }
 
@@ -155,12 +155,11 @@ void Gpu::wait_for_all() {
 }
 
 uint64_t Gpu::copy_in(Address to, const void* from, size_t bytes) {
-  std::lock_guard lock(staging_mutex_);
   uint64_t number = 0;
   size_t at = 0;
   do {
-    size_t some = std::min(bytes - at, Staging::kPiece);
-    Staging::Piece piece = staging_.next();
+    size_t some = std::min(bytes - at, Staging::kPieceBytes);
+    Staging::Piece piece = staging_.take();
     std::memcpy(piece.at, static_cast<const char*>(from) + at, some);
     number = give(
         [&](Stream on) {
@@ -168,38 +167,35 @@ uint64_t Gpu::copy_in(Address to, const void* from, size_t bytes) {
           check(driver, driver.cuMemcpyHtoDAsync_v2(to + at, piece.at, some, on), "cuMemcpyHtoD");
         },
         [bytes] { return format("a copy of {} bytes to the device", bytes); });
-    staging_.used(piece, number);
+    piece.work = number;
     at += some;
   } while (at < bytes);
   return number;
 }
 
 void Gpu::copy_out(void* to, Address from, size_t bytes) {
-  std::lock_guard lock(staging_mutex_);
   struct Part {
     Staging::Piece piece;
     size_t at, bytes;
-    uint64_t number;
   };
   std::deque<Part> parts;
   auto finish = [&] {
-    Part part = parts.front();
+    Part part = std::move(parts.front());
     parts.pop_front();
-    wait(part.number);
+    wait(part.piece.work);
     std::memcpy(static_cast<char*>(to) + part.at, part.piece.at, part.bytes);
   };
   for (size_t at = 0; at < bytes;) {
-    if (parts.size() + 1 == Staging::kPieces) finish();
-    Part part{staging_.next(), at, std::min(bytes - at, Staging::kPiece), 0};
-    part.number = give(
+    if (parts.size() + 1 == Staging::kUsualPieces) finish();
+    Part part{staging_.take(), at, std::min(bytes - at, Staging::kPieceBytes)};
+    part.piece.work = give(
         [&](Stream on) {
           check(driver, driver.cuMemcpyDtoHAsync_v2(part.piece.at, from + part.at, part.bytes, on),
                 "cuMemcpyDtoH");
         },
         [bytes] { return format("a copy of {} bytes to the host", bytes); });
-    staging_.used(part.piece, part.number);
     at += part.bytes;
-    parts.push_back(part);
+    parts.push_back(std::move(part));
   }
   while (!parts.empty()) finish();
 }
@@ -213,16 +209,32 @@ uint64_t Gpu::copy_within(Address to, Address from, size_t bytes) {
       [bytes] { return format("a copy of {} bytes", bytes); });
 }
 
-Staging::Piece Staging::next() {
-  if (!memory_) {
-    void* made = nullptr;
-    gpu_.enter();
-    check(gpu_.driver, gpu_.driver.cuMemHostAlloc(&made, kPiece * kPieces, 0), "cuMemHostAlloc");
-    memory_ = static_cast<char*>(made);
+void Staging::guard() { guarded_at_fork(mutex_, kInnermost - 4); }
+
+Staging::Piece Staging::take() {
+  gpu_.require_own_process();
+  {
+    std::unique_lock lock(mutex_);
+    bool waits = !free_.empty() && free_.front().second > gpu_.done();
+    if (!free_.empty() && !(waits && pieces_ < kUsualPieces)) {
+      Piece piece(*this, free_.front().first, free_.front().second);
+      free_.pop_front();
+      lock.unlock();
+      gpu_.wait(piece.work);
+      return piece;
+    }
   }
-  size_t number = next_++ % kPieces;
-  gpu_.wait(work_[number]);
-  return {memory_ + number * kPiece, number};
+  void* made = nullptr;
+  gpu_.enter();
+  check(gpu_.driver, gpu_.driver.cuMemHostAlloc(&made, kPieceBytes, 0), "cuMemHostAlloc");
+  std::lock_guard lock(mutex_);
+  ++pieces_;
+  return {*this, static_cast<char*>(made), 0};
+}
+
+void Staging::give_back(char* at, uint64_t work) {
+  std::lock_guard lock(mutex_);
+  free_.emplace_back(at, work);
 }
 
 }  // namespace tn::cuda

@@ -49,25 +49,40 @@ class Pool {
   size_t limit_ = 0, default_limit_ = 0;
 };
 
-/// Pinned memory that copies go through, used round and round.
+/// Pinned memory that copies go through, in pieces that are used again. A piece belongs to the copy
+/// that has taken it: nobody waits with a lock, since the user's handlers may run while one waits,
+/// and copy themselves.
 class Staging {
  public:
-  static constexpr size_t kPiece = size_t{4} << 20, kPieces = 4;
+  static constexpr size_t kPieceBytes = size_t{4} << 20, kUsualPieces = 4;
   explicit Staging(Gpu& gpu) : gpu_(gpu) {}
-  struct Piece {
+  void guard();
+
+  /// Gives itself back.
+  class Piece {
+   public:
+    Piece(Staging& from, char* memory, uint64_t user) : at(memory), work(user), from_(&from) {}
+    Piece(Piece&& other) noexcept
+        : at(other.at), work(other.work), from_(std::exchange(other.from_, nullptr)) {}
+    ~Piece() {
+      if (from_) from_->give_back(at, work);
+    }
     char* at;
-    size_t number;  // of the piece
+    uint64_t work;  // that uses it
+
+   private:
+    Staging* from_;
   };
-  /// One that no copy uses any more. Pieces come in turn.
-  Piece next();
-  /// Work number `work` uses it.
-  void used(const Piece& piece, uint64_t work) { work_[piece.number] = work; }
+  /// One that no work uses any more.
+  Piece take();
 
  private:
+  void give_back(char* at, uint64_t work);
+
   Gpu& gpu_;
-  char* memory_ = nullptr;
-  size_t next_ = 0;
-  uint64_t work_[kPieces] = {};
+  std::mutex mutex_;
+  std::deque<std::pair<char*, uint64_t>> free_;  // with the work that uses each; the oldest first
+  size_t pieces_ = 0;
 };
 
 class Gpu {
@@ -123,7 +138,6 @@ class Gpu {
   uint64_t given_ = 0;
   std::atomic<uint64_t> done_ = 0;
   std::string broken_;  // what all use of it reports from now on
-  std::mutex staging_mutex_;
   Staging staging_{*this};
 };
 

@@ -167,29 +167,32 @@ void PlanState::submit(const RunValues& values, Stream stream) {
     for (const Item& item : items_) launch(item, now_.data() + item.first, stream);
     return;
   }
-  auto known = std::ranges::find(made_, now_, &Made::slots);
-  if (known == made_.end()) {
-    known =
-        std::ranges::min_element(made_, {}, [&](const Made& made) { return changed_items(made); });
-    bool far = known == made_.end() || changed_items(*known) > 1;
-    if (far && made_.size() == kMostGraphs)
-      known = std::ranges::min_element(made_, {}, &Made::used);
-    if (far && made_.size() < kMostGraphs) {
-      Made made{.slots = now_};
-      build(made);
-      known = made_.insert(made_.end(), std::move(made));
-    } else if (!update(*known, now_)) {
-      destroy(*known);
-      *known = Made{.slots = now_};
-      build(*known);
-    }
-  }
-  known->used = runs_;
+  Made& made = graph_for_now();
+  made.used = runs_;
   ++counts_.launched;
-  check(gpu_.driver, gpu_.driver.cuGraphLaunch(known->exec, stream), "cuGraphLaunch");
+  check(gpu_.driver, gpu_.driver.cuGraphLaunch(made.exec, stream), "cuGraphLaunch");
 }
 
+/// One with the parameters of this run: at hand, changed or built.
+PlanState::Made& PlanState::graph_for_now() {
+  auto known = std::ranges::find(made_, now_, &Made::slots);
+  if (known != made_.end() && known->exec) return *known;
+  known =
+      std::ranges::min_element(made_, {}, [&](const Made& made) { return changed_items(made); });
+  bool far = known == made_.end() || changed_items(*known) > 1;
+  if (far && made_.size() == kMostGraphs) known = std::ranges::min_element(made_, {}, &Made::used);
+  if (far && made_.size() < kMostGraphs) {
+    Made made;
+    build(made);
+    return made_.emplace_back(std::move(made));
+  }
+  if (!update(*known)) build(*known);
+  return *known;
+}
+
+/// More than there are where a change has failed half-way.
 size_t PlanState::changed_items(const Made& made) const {
+  if (made.slots.size() != slots_) return items_.size() + 1;
   return static_cast<size_t>(std::ranges::count_if(items_, [&](const Item& item) {
     auto at = [&](const std::vector<uint64_t>& slots) {
       return std::span(slots).subspan(item.first, item.count);
@@ -214,7 +217,22 @@ Graph PlanState::captured(const Item& item, const uint64_t* slots) const {
   return made;
 }
 
+/// A new one for the parameters of this run, in place of what there is.
 void PlanState::build(Made& made) {
+  destroy(made);
+  try {
+    add_nodes(made);
+    const Driver& d = gpu_.driver;
+    check(d, d.cuGraphInstantiateWithFlags(&made.exec, made.graph, 0), "cuGraphInstantiate");
+  } catch (...) {
+    destroy(made);
+    throw;
+  }
+  made.slots = now_;
+  ++counts_.built;
+}
+
+void PlanState::add_nodes(Made& made) {
   const Driver& d = gpu_.driver;
   check(d, d.cuGraphCreate(&made.graph, 0), "cuGraphCreate");
   size_t roots =
@@ -230,7 +248,7 @@ void PlanState::build(Made& made) {
     for (size_t before : item.after)
       if (last[before]) after.push_back(last[before]);
     if (after.empty() && root) after.push_back(root);
-    const uint64_t* slots = made.slots.data() + item.first;
+    const uint64_t* slots = now_.data() + item.first;
     GraphNode node = nullptr;
     if (item.is_call) {
       Graph child = captured(item, slots);
@@ -261,17 +279,18 @@ void PlanState::build(Made& made) {
     }
     last[i] = node;
   }
-  check(d, d.cuGraphInstantiateWithFlags(&made.exec, made.graph, 0), "cuGraphInstantiate");
-  ++counts_.built;
 }
 
-/// Sets what has changed; false where the graph must be built anew.
-bool PlanState::update(Made& made, const std::vector<uint64_t>& slots) {
+/// Sets what has changed; false where the graph must be built anew. What a failure leaves has no
+/// parameters that are known.
+bool PlanState::update(Made& made) {
+  std::vector<uint64_t> before = std::exchange(made.slots, {});
+  if (!made.exec || before.size() != slots_) return false;
   const Driver& d = gpu_.driver;
   std::vector<void*> params;
   size_t node = 0;
   for (const Item& item : items_) {
-    const uint64_t *old = made.slots.data() + item.first, *now = slots.data() + item.first;
+    const uint64_t *old = before.data() + item.first, *now = now_.data() + item.first;
     if (item.is_call) {
       GraphNode own = made.nodes[node++];
       if (!std::equal(now, now + item.addresses, old)) {
@@ -294,7 +313,7 @@ bool PlanState::update(Made& made, const std::vector<uint64_t>& slots) {
       now += count, old += count;
     }
   }
-  made.slots = slots;
+  made.slots = now_;
   ++counts_.updated;
   return true;
 }
@@ -302,17 +321,27 @@ bool PlanState::update(Made& made, const std::vector<uint64_t>& slots) {
 void PlanState::destroy(Made& made) const {
   if (made.exec) gpu_.driver.cuGraphExecDestroy(made.exec);
   if (made.graph) gpu_.driver.cuGraphDestroy(made.graph);
+  made = {};
 }
 
-const std::shared_ptr<const PlacedPlan>& PlanState::body(const ControlStep& step, size_t number) {
-  std::lock_guard lock(bodies_mutex_);
+std::shared_ptr<const PlacedPlan> PlanState::body(const ControlStep& step, size_t number) {
   const std::shared_ptr<const Plan>& plan = step.bodies[number];
-  for (const auto& [known, placed] : bodies_)
-    if (known == plan.get()) return placed;
+  auto find = [&]() -> std::shared_ptr<const PlacedPlan> {
+    for (const auto& [known, placed] : bodies_)
+      if (known == plan.get()) return placed;
+    return nullptr;
+  };
+  {
+    std::lock_guard lock(bodies_mutex_);
+    if (auto known = find()) return known;
+  }
+  // Without the lock: copies wait, and the user's handlers run meanwhile.
   std::vector<Bound> constants;
   for (const Bound& value : plan->constants)
     constants.push_back(value.is_absent() ? value : copy_to(device_, value, value.bytes()));
   auto placed = std::make_shared<const PlacedPlan>(PlacedPlan{device_, plan, std::move(constants)});
+  std::lock_guard lock(bodies_mutex_);
+  if (auto known = find()) return known;
   return bodies_.emplace_back(plan.get(), std::move(placed)).second;
 }
 

@@ -46,7 +46,7 @@ class PlanState {
   void submit_step(size_t number, const RunValues& values, Stream stream);
 
   /// Plans of the bodies of a step, on the GPU.
-  const std::shared_ptr<const PlacedPlan>& body(const ControlStep& step, size_t number);
+  std::shared_ptr<const PlacedPlan> body(const ControlStep& step, size_t number);
 
   struct Counts {
     int64_t launched = 0, built = 0, updated = 0;  // graphs
@@ -58,7 +58,7 @@ class PlanState {
     Graph graph = nullptr;
     GraphExec exec = nullptr;
     std::vector<GraphNode> nodes = {};  // of all launches; of a library call, one
-    std::vector<uint64_t> slots = {};
+    std::vector<uint64_t> slots = {};   // empty: they are not known
     uint64_t used = 0;
   };
   static constexpr size_t kMostGraphs = 2;
@@ -70,8 +70,10 @@ class PlanState {
   void launch(const Item& item, const uint64_t* slots, Stream stream) const;
   void call(const Item& item, const uint64_t* slots, Stream stream) const;
   Graph captured(const Item& item, const uint64_t* slots) const;
+  Made& graph_for_now();
   void build(Made& made);
-  bool update(Made& made, const std::vector<uint64_t>& slots);
+  void add_nodes(Made& made);
+  bool update(Made& made);
   void destroy(Made& made) const;
   size_t changed_items(const Made& made) const;
 

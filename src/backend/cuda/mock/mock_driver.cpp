@@ -129,6 +129,7 @@ Result release(Address at) {
 
 Result launch(Function function, unsigned blocks, unsigned threads, Stream stream, void** params) {
   if (mock().broken) return mock().broken;
+  if (mock().launches_left >= 0 && mock().launches_left-- == 0) return 1;
   if (stream->capturing) {
     GraphNode last = stream->capturing->nodes.empty() ? nullptr : stream->capturing->nodes.back();
     KernelNode node;
@@ -209,7 +210,7 @@ void make_streams(Driver& d) {
   };
   d.cuEventCreate = [](EventHandle* out, unsigned) { return *out = new EventOfDriver, kSuccess; };
   d.cuEventRecord = [](EventHandle, Stream) { return kSuccess; };
-  d.cuEventQuery = [](EventHandle) { return mock().broken; };
+  d.cuEventQuery = [](EventHandle) { return mock().is_busy ? kNotReady : mock().broken; };
   d.cuEventSynchronize = [](EventHandle) { return mock().broken; };
   d.cuLaunchKernel = [](Function f, unsigned blocks, unsigned, unsigned, unsigned threads, unsigned,
                         unsigned, unsigned, Stream stream, void** params,
@@ -248,12 +249,14 @@ void make_graphs(Driver& d) {
     return kSuccess;
   };
   d.cuGraphInstantiateWithFlags = [](GraphExec* out, Graph graph, unsigned long long) {
+    if (mock().instantiate) return mock().instantiate;
     auto* made = new GraphExecOfDriver;
     made->graph = *copy_of(*graph, made->copy_of);
     ++mock().graphs_built;
     return *out = made, kSuccess;
   };
   d.cuGraphExecKernelNodeSetParams_v2 = [](GraphExec exec, GraphNode node, const KernelNode* from) {
+    if (mock().set_params) return mock().set_params;
     set_node(exec->copy_of.at(node), *from);
     return ++mock().nodes_set, kSuccess;
   };

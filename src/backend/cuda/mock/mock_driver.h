@@ -24,7 +24,10 @@ struct Mock {
   int version = 13000, devices = 1, major = 0, minor = 0;
   Result init = kSuccess, context = kSuccess, module = kSuccess;  // what these calls return
   size_t total_bytes = size_t{1} << 30;
-  Result broken = kSuccess;  // what waiting and later calls return
+  Result broken = kSuccess;                              // what waiting and later calls return
+  Result instantiate = kSuccess, set_params = kSuccess;  // what these calls return
+  bool is_busy = false;                                  // no work is done
+  int launches_left = -1;                                // until one fails; -1: none does
   // Counted.
   int launches = 0, graph_launches = 0, graphs_built = 0, nodes_set = 0, allocations = 0;
   size_t allocated = 0;
