@@ -4,13 +4,14 @@
 #
 #     tools/test_cuda.sh [OUT]      logs go to OUT/*.log, build/cuda_logs by default
 #     STEPS="cpp python bench"      which parts; all by default
-#     TESTS="ops nn" LIMIT=240      which files of tests/python, and how long each may take
+#     TESTS="ops:6 nn" LIMIT=240    which files of tests/python, in how many processes, and how long
+#                                   each may take
 set -u
 cd "$(dirname "$0")/.."
 out=${1:-${OUT:-build/cuda_logs}}
 mkdir -p "$out"
 steps=${STEPS:-"doctor cpp gpu smoke python bench peers"}
-tests=${TESTS:-"ops derivatives transforms control_flow_trees compile nn optim amp checkpoints
+tests=${TESTS:-"ops:6 derivatives:6 transforms control_flow_trees compile nn optim amp checkpoints
   executables random lazy"}
 export TENON_CACHE_DIR=${TENON_CACHE_DIR:-/tmp/tenon-cache-$$}
 mkdir -p -m 700 "$TENON_CACHE_DIR"
@@ -57,19 +58,26 @@ wants cpp && step 8 cpp 120 env TENON_CACHE=0 "$program" -tc='cuda:*'
 wants gpu && step 40 gpu 200 env TENON_TEST_CUDA=1 TENON_CUDA_PRODUCTS=own "$program" -tc='gpu:*'
 wants smoke && step 70 smoke 150 env TENON_CUDA_PRODUCTS=own "$python" tests/cuda/smoke.py
 if wants python; then
-  for name in $tests; do  # all at once
-    TENON_DEVICE=cuda timeout --kill-after=5 "${LIMIT:-240}" "$python" -m pytest -q --maxfail=60 \
-      -p no:cacheprovider --tb=line "tests/python/test_$name.py" >"$scratch/test_$name" 2>&1 &
+  parts=""
+  for entry in $tests; do  # all at once
+    name=${entry%:*} shares=1
+    [[ $entry == *:* ]] && shares=${entry#*:}
+    for share in $(seq "$shares"); do
+      TENON_DEVICE=cuda TEST_SHARE=$share/$shares timeout --kill-after=5 "${LIMIT:-240}" "$python" \
+        -m pytest -q --maxfail=60 -p no:cacheprovider --tb=line "tests/python/test_$name.py" \
+        >"$scratch/test_$name.$share" 2>&1 &
+      parts="$parts $name.$share"
+    done
   done
   wait
-  for name in $tests; do
-    echo "== tests/python/test_$name.py"
-    cat "$scratch/test_$name"
+  for part in $parts; do
+    echo "== tests/python/test_$part"
+    cat "$scratch/test_$part"
   done >"$out/python.log"
-  for name in $tests; do
-    last=$(tail -n 1 "$scratch/test_$name")
-    echo "$name: $last"
-    [[ "$last" == *passed* && "$last" != *failed* ]] || failed="$failed test_$name"
+  for part in $parts; do
+    last=$(tail -n 1 "$scratch/test_$part")
+    echo "$part: $last"
+    [[ "$last" == *passed* && "$last" != *failed* ]] || failed="$failed test_$part"
   done
 fi
 wants bench && step 60 bench 150 "$python" bench/cuda/run.py

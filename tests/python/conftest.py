@@ -29,7 +29,10 @@ def pytest_collection_modifyitems(items):
     includes what was freed and a sanitizer keeps. Its allocator has locks that a fork does not
     take, so that they may stay locked in the child.
 
-    With TENON_DEVICE=emu:0 the tests run on an emulated device (tools/run_tests.py)."""
+    With TENON_DEVICE=emu:0 the tests run on an emulated device (tools/run_tests.py). With
+    TEST_SHARE=2/6 every sixth test runs, from the second on (tools/test_cuda.sh)."""
+    share, shares = map(int, os.environ.get("TEST_SHARE", "1/1").split("/"))
+    items[:] = items[share - 1 :: shares]
     if tn.default_device() != "cpu":
         for item in items:
             if item.get_closest_marker("host"):
