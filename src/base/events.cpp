@@ -22,6 +22,7 @@ namespace tn {
 
 constinit std::atomic<uint32_t> watched_events{0};
 constinit Totals totals;
+constinit std::atomic<int> worker_of_process{-1};
 constinit std::atomic<void (*)(const Event& event)> event_sink{[](const Event&) {}};
 
 static const auto kLoaded = std::chrono::steady_clock::now();
@@ -40,6 +41,8 @@ uint64_t event_time() {
   return static_cast<uint64_t>(static_cast<unsigned __int128>(__rdtsc() - kTicksLoaded) * time >>
                                32);
 }
+
+uint64_t time_of_load() { return static_cast<uint64_t>(kLoaded.time_since_epoch().count()); }
 
 namespace {
 
@@ -74,7 +77,7 @@ struct Ring {
     Event& to = events[at % kEvents];
     std::memcpy(static_cast<void*>(&to), &event, offsetof(Event, text));
     if (event.name_length) std::memcpy(to.text, event.text, event.name_length);
-    to.thread = thread;
+    to.thread = thread, to.worker = worker_now();
     written.store(at + 1, std::memory_order_release);
     // The collector was the last to read the next one: prefetch it while the program does other
     // things.

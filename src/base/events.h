@@ -23,11 +23,20 @@ enum class EventKind : uint8_t {
   compile_starting,  // value: which sequence; a name where it is known
   compile_complete,
   compile_failed,
-  share,   // a thread of the pool did its share of a step; value: chunks
-  memory,  // value: bytes of all live buffers
+  share,       // a thread of the pool did its share of a step; value: chunks
+  memory,      // value: bytes of all live buffers
+  worker_ops,  // as `ops`, of one worker of a mesh
+  worker_run,  // a worker ran its plan; value: bytes of its results
+  collective,  // a worker took part in one; value: bytes; its name ends with that of the group
 };
 
 struct OpList;
+
+/// The workers that take part in a collective: from `first`, every `step`-th, so many.
+struct Peers {
+  int32_t first = -1;  // -1: they are not known
+  int32_t step = 1, count = 0;
+};
 
 struct Event {
   EventKind kind{};
@@ -36,8 +45,11 @@ struct Event {
   uint32_t thread = 0;      // numbered from 0 in order of first event; filled by post()
   uint64_t began = 0, nanoseconds = 0;  // since the library was loaded, and from there
   uint64_t value = 0;
-  uint64_t place = 0;  // of the user's call: the bits of a Loc
-  char text[56];       // the beginning of the name
+  uint64_t place = 0;   // of the user's call: the bits of a Loc
+  uint64_t waited = 0;  // of these nanoseconds, in a collective: for other workers
+  int32_t worker = -1;  // that it is of; filled by post(); -1: of none
+  Peers peers = {};
+  char text[56];  // the beginning of the name
 
   Event(EventKind kind, std::string_view name, uint64_t began) : kind(kind), began(began) {
     set_name(name);
@@ -58,7 +70,8 @@ struct OpList {
     std::string_view name;  // lives as long as the library
     int operands;
     uint64_t place;
-    std::string line;  // what the instruction log says of it, apart from time and number
+    std::string line;   // what the instruction log says of it, apart from time and number
+    int64_t bytes = 0;  // of its result, in the list of a worker, which has no lines
   };
   std::vector<Op> ops;
 };
@@ -73,8 +86,18 @@ inline bool has_watcher(EventKind kind) {
   return watched_events.load(std::memory_order_relaxed) & bit_of(kind);
 }
 
+/// The worker that events of this thread are of; -1: that of the process.
+inline constinit thread_local int event_worker = -1;
+/// The rank of this process among those of a launcher; -1: it has none.
+extern constinit std::atomic<int> worker_of_process;
+inline int worker_now() {
+  return event_worker >= 0 ? event_worker : worker_of_process.load(std::memory_order_relaxed);
+}
+
 /// Nanoseconds since the library was loaded.
 uint64_t event_time();
+/// When that was: nanoseconds of the steady clock.
+uint64_t time_of_load();
 /// The number of this thread in events.
 uint32_t event_thread();
 /// Set by the first watcher: where there is none, as in the runtime of executables, nothing that

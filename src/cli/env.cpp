@@ -44,6 +44,7 @@ constexpr std::array kVariables = {
     Variable{"TENON_HOTPATH_THRESHOLD", "runs after which TENON_AUTO_COMPILE compiles (10)"},
     Variable{"TENON_INSTRUCTION_LOG", "a file: logs every op that runs and every compilation"},
     Variable{"TENON_INSTRUCTION_LOG_MB", "the size at which the log is moved to FILE.1 (64)"},
+    Variable{"TENON_LAUNCH_TIME", "when the times of logs begin; set by `tenon launch`"},
     Variable{"TENON_MPIRUN", "the mpirun of `tenon launch --hosts` (mpirun)"},
     Variable{"TENON_MPI_LIBRARY", "the library of MPI (that of the launcher)"},
     Variable{"TENON_NUM_THREADS", "the number of threads (the cores)"},

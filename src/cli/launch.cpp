@@ -7,6 +7,7 @@
 #include "cli/launch_hosts.h"
 #include "cli/launch_workers.h"
 #include "cli/output.h"
+#include "observe/instruction_log.h"
 
 namespace tn {
 namespace {
@@ -66,6 +67,7 @@ void add_launch(CLI::App& app, const Host& host) {
     read_workers(options->workers, wanted);
     if (!options->hosts.empty()) wanted.hosts = workers::parse_hosts(options->hosts);
     if (!options->hostfile.empty()) wanted.hosts = workers::read_hosts(options->hostfile);
+    stop_instruction_log();  // it is that of the workers
     int code = wanted.hosts.empty() ? workers::launch(wanted, report)
                                     : workers::launch_hosts(wanted, report);
     if (code) throw CLI::RuntimeError(code);

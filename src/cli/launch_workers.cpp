@@ -28,6 +28,8 @@ using Clock = std::chrono::steady_clock;
 constexpr auto kGrace = std::chrono::seconds(5);  // to end by itself, then after SIGTERM
 constexpr int kCannotStart = 127;                 // as a shell says it
 
+const Clock::time_point kLaunched = Clock::now();  // the times of logs count from here
+
 volatile sig_atomic_t signal_received = 0;
 void remember(int signal) { signal_received = signal; }
 
@@ -58,7 +60,7 @@ std::vector<std::string> environment_of(int rank, const LaunchRequest& request, 
     std::string_view text = *entry;
     std::string_view name = text.substr(0, text.find('='));
     constexpr std::string_view kOwn[] = {"TENON_RANK", "TENON_SIZE", "TENON_WORLD_MEMORY",
-                                         "TENON_RESTART"};
+                                         "TENON_RESTART", "TENON_LAUNCH_TIME"};
     if (!std::ranges::count(kOwn, name)) variables.emplace_back(text);
   }
   auto add = [&](const char* name, int value) {
@@ -66,6 +68,7 @@ std::vector<std::string> environment_of(int rank, const LaunchRequest& request, 
   };
   add("TENON_RANK", rank), add("TENON_SIZE", request.size), add("TENON_WORLD_MEMORY", file);
   add("TENON_RESTART", restart);
+  variables.push_back(format("TENON_LAUNCH_TIME={}", kLaunched.time_since_epoch().count()));
   int cores = static_cast<int>(std::thread::hardware_concurrency());
   int threads = request.threads ? request.threads : std::max(1, cores / request.size);
   if (request.threads || !std::getenv("TENON_NUM_THREADS")) add("TENON_NUM_THREADS", threads);

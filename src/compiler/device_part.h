@@ -2,6 +2,7 @@
 // Parts that devices plan themselves, for reports.
 #include "compiler/compile_graph.h"
 #include "runtime/device.h"
+#include "sharding/traffic.h"
 
 namespace tn {
 
@@ -12,6 +13,8 @@ class PlannedLater : public DevicePart {
   /// What was decided for it before it was compiled, for a reader and one by one.
   virtual std::string text() const = 0;
   virtual Decisions decisions() const = 0;
+  /// The collectives of a worker.
+  virtual std::vector<sharding::Traffic> traffic() const = 0;
 };
 
 /// Null where the compiler has planned it.

@@ -72,6 +72,15 @@ std::string sharding_text(const Compilation& made) {
   return text;
 }
 
+std::vector<sharding::Traffic> traffic_of(const Compilation& made) {
+  if (const PlannedLater* later = planned_later(*made.plan)) return later->traffic();
+  std::vector<sharding::Traffic> all;
+  if (made.parts)
+    for (const Compilation& part : *made.parts)
+      std::ranges::move(traffic_of(part), std::back_inserter(all));
+  return all;
+}
+
 Decisions decisions_of(const Compilation& made) {
   Decisions all;
   for (const Compilation& part : made.parts ? *made.parts : std::vector<Compilation>())

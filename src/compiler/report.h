@@ -1,6 +1,7 @@
 #pragma once
 // Reports of a compilation, derived from the plan and the kernel set it was made from.
 #include "compiler/kernel_set.h"
+#include "sharding/traffic.h"
 
 namespace tn {
 
@@ -15,6 +16,8 @@ std::string loops_text(const Compilation& made);
 std::string code_text(const Compilation& made);
 /// How the parts on meshes are divided; "" where there are none.
 std::string sharding_text(const Compilation& made);
+/// The collectives of its parts on meshes.
+std::vector<sharding::Traffic> traffic_of(const Compilation& made);
 Decisions decisions_of(const Compilation& made);
 
 /// What to ask the code generator for about the kernel of a step.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/kernel_set.h"
 #include "sharding/shard.h"
 
 namespace tn::mesh {
@@ -73,7 +74,7 @@ std::string MeshPart::text() const {
     if (std::string place = to_text(d.loc); !place.empty()) text += format(" ({})", place);
     text += '\n';
   }
-  return text + plan->local;
+  return text + to_text(plan->traffic) + plan->local;
 }
 
 std::shared_ptr<const WorkerPlan> MeshPart::make(std::span<const Division* const> in) const {
@@ -92,6 +93,10 @@ std::shared_ptr<const WorkerPlan> MeshPart::make(std::span<const Division* const
     plan->out.push_back(world_.intern({made.local.outputs[i], made.parameters[i]}));
   plan->local = to_text(made.local.graph);
   plan->made = compilation_of(made.local.graph, options_);
+  plan->traffic = sharding::traffic_of(plan->made.set->graph);
+  plan->ops = worker_ops(made.local.graph), plan->compiled = options_.effort != Effort::e0;
+  for (Val v : made.local.graph.outputs)
+    plan->result_bytes += made.local.graph.types[static_cast<size_t>(v)]->bytes();
   scope.held.add(made.local.graph);
   plan->made.plan = std::move(scope.held).owned_by(std::move(plan->made.plan));
   return plan;

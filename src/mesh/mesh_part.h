@@ -7,7 +7,9 @@
 #include "compiler/device_part.h"
 #include "ir/interned.h"
 #include "mesh/mesh_world.h"
+#include "mesh/worker_events.h"
 #include "runtime/device.h"
+#include "sharding/traffic.h"
 
 namespace tn::mesh {
 
@@ -15,8 +17,12 @@ namespace tn::mesh {
 struct WorkerPlan {
   std::vector<const Division*> in, out;
   Compilation made;
-  Decisions decisions;  // of the pass
-  std::string local;    // the graph of a worker, before its passes
+  Decisions decisions;                     // of the pass
+  std::string local;                       // the graph of a worker, before its passes
+  std::vector<sharding::Traffic> traffic;  // its collectives, after them
+  OpListRef ops;                           // what watchers are told
+  int64_t result_bytes = 0;                // of a worker
+  bool compiled = false;                   // as machine code
 };
 
 class MeshPart : public PlannedLater {
@@ -29,6 +35,7 @@ class MeshPart : public PlannedLater {
   Compilation compilation() const override { return last()->made; }
   Decisions decisions() const override { return last()->decisions; }
   std::string text() const override;
+  std::vector<sharding::Traffic> traffic() const override { return last()->traffic; }
   MeshWorld& world() const { return world_; }
 
  private:

@@ -224,7 +224,11 @@ void MeshRuntime::run(const std::shared_ptr<const PlacedPlan>& placed,
     give(inputs[i], i, i < outer.donated.size() && outer.donated[i]);
   for (const Bound& given : placed->constants) give(given, 0, false);
   Uninterrupted whole(!taken.empty());
-  there.run([&](int w) { run_worker(*plan->made.plan, scalars, runs[static_cast<size_t>(w)]); });
+  totals.runs.fetch_add(1, std::memory_order_relaxed);
+  there.run([&](int w) {
+    WorkerRunEvents events(there.first() + w, plan->ops, plan->result_bytes, plan->compiled);
+    run_worker(*plan->made.plan, scalars, runs[static_cast<size_t>(w)]);
+  });
   taken.done = true;
   for (size_t i = 0; i < outputs.size(); ++i) {
     TypeRef type = part.output(i);

@@ -102,7 +102,8 @@ void MeshWorld::make_threads() {
       }
       workers::ThreadGroup* group = of[static_cast<size_t>(w - k * stride)];
       transports_.push_back(std::make_unique<workers::ThreadTransport>(*group, k));
-      groups_[static_cast<size_t>(w)].push_back({mesh_[t].name, transports_.back().get()});
+      groups_[static_cast<size_t>(w)].push_back(
+          {mesh_[t].name, transports_.back().get(), w - k * stride, stride});
     }
   }
 }
@@ -116,7 +117,7 @@ void MeshWorld::make_processes() {
     int stride = 1;
     for (int u = t + 1; u < mesh_.count(); ++u) stride *= static_cast<int>(mesh_[u].size);
     transports_.push_back(all.split(rank_ - k * stride, k));
-    groups_[0].push_back({mesh_[t].name, transports_.back().get()});
+    groups_[0].push_back({mesh_[t].name, transports_.back().get(), rank_ - k * stride, stride});
   }
 }
 

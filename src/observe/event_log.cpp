@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "ir/place.h"
+#include "observe/launched_worker.h"
 
 namespace tn {
 
@@ -20,12 +21,20 @@ constexpr uint64_t kSecond = 1'000'000'000;
 /// "RUN        | WORKER | Plan    "
 std::string_view words_of(EventKind kind) {
   constexpr std::string_view kWords[] = {
-      "RECV       | CLIENT | Record  ", "RECV       | CLIENT | Flush   ",
-      "RUN        | WORKER | Plan    ", "RUN        | WORKER | Step    ",
-      "COMPILE    | WORKER | Starting", "COMPILE    | WORKER | Complete",
-      "COMPILE    | WORKER | Failed  ", "RUN        | THREAD | Share   ",
-      "MEMORY     | WORKER | Active  "};
+      "RECV       | CLIENT | Record  ",  "RECV       | CLIENT | Flush   ",
+      "RUN        | WORKER | Plan    ",  "RUN        | WORKER | Step    ",
+      "COMPILE    | WORKER | Starting",  "COMPILE    | WORKER | Complete",
+      "COMPILE    | WORKER | Failed  ",  "RUN        | THREAD | Share   ",
+      "MEMORY     | WORKER | Active  ",  "WORKER_SEND | WORKER | Ops     ",
+      "WORKER_RECV | WORKER | Run     ", "COLLECTIVE | WORKER | Call    "};
   return kWords[static_cast<size_t>(kind)];
+}
+
+/// The same with the worker: "RUN        | WORKER worker_2 | Plan    ".
+std::string words_of(const Event& event) {
+  std::string words(words_of(event.kind));
+  if (event.worker >= 0) words.insert(words.rfind(" | "), format(" worker_{}", event.worker));
+  return words;
 }
 
 bool is_compile(EventKind kind) {
@@ -69,15 +78,22 @@ void EventLog::add_line(const Event& event) {
   uint64_t began = std::max(event.began, began_) - began_, end = began + event.nanoseconds;
   auto out = std::back_inserter(text_);
   format_to(out, "{:3}.{:03}s | #{:04} | {} | ", end / kSecond, end / 1'000'000 % 1000, ++written_,
-            words_of(event.kind));
+            words_of(event));
   if (is_compile(event.kind)) format_to(out, "sequence={:012x} ", event.value >> 16);
-  format_to(out, "value={} t={}.{:09} took={}.{:09} thread={}{} name=", event.value,
-            began / kSecond, began % kSecond, event.nanoseconds / kSecond,
-            event.nanoseconds % kSecond, event.thread, event.compiled ? " (COMPILED)" : "");
+  format_to(out, "value={} t={}.{:09} took={}.{:09} thread={}{} ", event.value, began / kSecond,
+            began % kSecond, event.nanoseconds / kSecond, event.nanoseconds % kSecond, event.thread,
+            event.compiled ? " (COMPILED)" : "");
+  if (event.kind == EventKind::collective) add_collective(event);
+  text_ += "name=";
   add_name(event.name(), text_);
   if (event.place)
     format_to(out, " at=@{}", places_.emplace(event.place, places_.size()).first->second);
   text_ += '\n';
+}
+
+void EventLog::add_collective(const Event& event) {
+  format_to(std::back_inserter(text_), "waited={}.{:09} peers={},{},{} ", event.waited / kSecond,
+            event.waited % kSecond, event.peers.first, event.peers.step, event.peers.count);
 }
 
 void EventLog::stop() {
@@ -92,6 +108,11 @@ void EventLog::add_end() {
   std::vector<std::string> places(places_.size());
   for (auto [bits, number] : places_) places[number] = to_text(Loc{bits});
   for (size_t i = 0; i < places.size(); ++i) text_ += format("# @{} {}\n", i, places[i]);
+  if (int worker = worker_of_process.load(); worker >= 0) {
+    uint64_t began = time_since_launch(began_);
+    text_ += format("# worker {}: {}.{:09} s after the launch\n", worker, began / kSecond,
+                    began % kSecond);
+  }
   text_ += format("# tenon trace: {}.{:09} s, {} events missing\n", seconds / kSecond,
                   seconds % kSecond, missing_);
   write();

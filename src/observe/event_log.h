@@ -30,6 +30,7 @@ class EventLog : public Watcher {
 
  private:
   void add_line(const Event& event);
+  void add_collective(const Event& event);
   void add_end();
   void write();
 

@@ -9,8 +9,8 @@ namespace tn {
 
 std::string_view name_of(EventKind kind) {
   constexpr std::string_view kNames[] = {
-      "record",         "ops",   "run",   "step", "compile_starting", "compile_complete",
-      "compile_failed", "share", "memory"};
+      "record",         "ops",   "run",    "step",       "compile_starting", "compile_complete",
+      "compile_failed", "share", "memory", "worker_ops", "worker_run",       "collective"};
   return kNames[static_cast<size_t>(kind)];
 }
 
@@ -35,6 +35,7 @@ EventCompletion::EventCompletion() { called_names(""); }
 Event EventCompletion::complete(Event event) {
   switch (event.kind) {
     case EventKind::ops:
+    case EventKind::worker_ops:
       runs_compiled_[event.thread] = event.compiled;
       event.value = event.ops().ops.size();
       break;

@@ -119,6 +119,8 @@ std::string_view to_text(Role role) {
 Explanation explain(const Compilation& made) {
   Explanation out{.graph = optimized_text(made),
                   .decisions = decisions_of(made),
+                  .sharding = sharding_text(made),
+                  .collectives = traffic_of(made),
                   .buffers = {},
                   .steps = {},
                   .memory = memory_report(*made.plan)};

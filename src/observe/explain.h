@@ -2,6 +2,7 @@
 // Explanation: what the compiler made of a function, as facts and as text.
 #include "compiler/compile_graph.h"
 #include "compiler/memory_report.h"
+#include "sharding/traffic.h"
 
 namespace tn {
 
@@ -49,6 +50,8 @@ struct Explanation {
   std::vector<std::string> guards = {};  // assumptions about them
   std::string graph;                     // optimised
   Decisions decisions;
+  std::string sharding = {};                        // of what lies on meshes; else empty
+  std::vector<sharding::Traffic> collectives = {};  // of a worker
   std::vector<ExplainedBuffer> buffers;
   std::vector<ExplainedStep> steps;
   MemoryReport memory;

@@ -85,6 +85,11 @@ struct ExplanationText {
     head("decisions");
     for (const Decision& d : e.decisions) line("{}", to_text(d));
   }
+  void add_collectives() {
+    if (e.sharding.empty()) return;
+    head("collectives");
+    block(sharding::to_text(e.collectives));
+  }
   void add_steps() {
     if (e.steps.empty()) return;
     head("steps");
@@ -132,6 +137,7 @@ std::string to_text(const Explanation& explanation) {
   made.head("graph, optimised");
   made.block(explanation.graph);
   made.add_decisions();
+  made.add_collectives();
   made.add_steps();
   made.add_compilation();
   made.add_memory();

@@ -14,6 +14,9 @@
 #include "base/at_fork.h"
 #include "base/debug_log.h"
 #include "base/environment_number.h"
+#include "observe/launched_worker.h"
+#include "observe/op_events.h"
+#include "sharding/traffic.h"
 
 namespace tn {
 
@@ -42,7 +45,8 @@ class InstructionLog : public Watcher {
  public:
   InstructionLog(std::string path, size_t most)
       : Watcher({EventKind::ops, EventKind::compile_starting, EventKind::compile_complete,
-                 EventKind::compile_failed}),
+                 EventKind::compile_failed, EventKind::worker_ops, EventKind::worker_run,
+                 EventKind::collective}),
         path_(std::move(path)),
         most_(most) {
     open();
@@ -113,8 +117,12 @@ InstructionLog* log_of_process = nullptr;  // lives as long as the process
 }  // namespace
 
 std::string log_line(std::string_view op, int operands) {
-  return format(" | RECV       | CLIENT | {} | op={}", command_of(operands), op);
+  int worker = worker_of_process.load();
+  std::string who = worker < 0 ? std::string() : format(" worker_{}", worker);
+  return format(" | RECV       | CLIENT{} | {} | op={}", who, command_of(operands), op);
 }
+
+LogLines::LogLines() : before_(time_since_launch(0)) {}
 
 void LogLines::add_number(std::string& text) {
   char digits[20];
@@ -126,8 +134,8 @@ void LogLines::add_number(std::string& text) {
 
 /// Most lines by far are made here.
 void LogLines::add_ops(const Event& event, std::string& text) {
-  uint64_t milliseconds = event.began / 1'000'000;
-  if (milliseconds != std::exchange(milliseconds_, milliseconds)) time_ = time_text(event.began);
+  uint64_t began = before_ + event.began, milliseconds = began / 1'000'000;
+  if (milliseconds != std::exchange(milliseconds_, milliseconds)) time_ = time_text(began);
   std::string_view end = event.compiled ? " (COMPILED)\n" : "\n";
   for (const OpList::Op& op : event.ops().ops) {
     text += time_;
@@ -137,18 +145,54 @@ void LogLines::add_ops(const Event& event, std::string& text) {
   }
 }
 
+/// "WORKER_SEND | WORKER worker_0 | WorkerBinaryOp | op=matmul 4.1KB", an op each.
+void LogLines::add_worker_ops(const Event& event, std::string& text) {
+  std::string time = time_text(before_ + event.began);
+  for (const OpList::Op& op : event.ops().ops) {
+    text += time;
+    add_number(text);
+    text += format(" | WORKER_SEND | WORKER worker_{} | Worker{} | op={} {}{}\n", event.worker,
+                   command_of(op.operands), called_names(op.name), sharding::short_bytes(op.bytes),
+                   event.compiled ? " (COMPILED)" : "");
+  }
+}
+
+void LogLines::add_worker(const Event& event, std::string& text) {
+  auto bytes = sharding::short_bytes(static_cast<int64_t>(event.value));
+  auto milliseconds = [](uint64_t ns) {
+    return format("{:.3f}ms", 1e-6 * static_cast<double>(ns));
+  };
+  std::string_view name = event.name(), command = name.substr(0, name.find(' '));
+  std::string_view rest = name.substr(std::min(name.size(), command.size() + 1));
+  if (event.kind == EventKind::worker_run)
+    text += format(" | WORKER_RECV | WORKER worker_{} | WorkerRun | {} ops={} took={}{}\n",
+                   event.worker, bytes, command, milliseconds(event.nanoseconds),
+                   event.compiled ? " (COMPILED)" : "");
+  else
+    text += format(" | COLLECTIVE | WORKER worker_{} | {} | {} | group={} took={} waited={}\n",
+                   std::max(event.worker, 0), command, bytes, rest, milliseconds(event.nanoseconds),
+                   milliseconds(event.waited));
+}
+
 void LogLines::add(const Event& event, std::string& text) {
   if (event.kind == EventKind::ops) return add_ops(event, text);
-  text += time_text(event.began + event.nanoseconds);
+  if (event.kind == EventKind::worker_ops) return add_worker_ops(event, text);
+  text += time_text(before_ + event.began + event.nanoseconds);
   add_number(text);
+  if (event.kind == EventKind::worker_run || event.kind == EventKind::collective)
+    return add_worker(event, text);
   bool said = event.kind == EventKind::compile_failed && event.name_length;
   text += format(" | COMPILE    | WORKER | {} | sequence={:012x}{}{}\n", stage_of(event.kind),
                  event.value >> 16, said ? " " : "", said ? event.name() : "");
 }
 
 void start_instruction_log() {
-  const char* path = std::getenv("TENON_INSTRUCTION_LOG");
-  if (!path || !*path || log_of_process) return;
+  find_worker_of_process();
+  const char* given = std::getenv("TENON_INSTRUCTION_LOG");
+  if (!given || !*given || log_of_process) return;
+  // Processes cannot share a file. Times are those since the launch: `sort -n log*` joins them.
+  int worker = worker_of_process.load();
+  std::string path = worker > 0 ? format("{}.worker_{}", given, worker) : given;
   int64_t most = environment_number("TENON_INSTRUCTION_LOG_MB", 1, kDefaultMegabytes);
   log_of_process =
       new InstructionLog(path, static_cast<size_t>(std::min(most, kMostMegabytes)) << 20);
@@ -156,6 +200,12 @@ void start_instruction_log() {
   log_of_process->start();
   in_child_after_fork([] { log_of_process->close(); });  // or it would keep the file open
   std::atexit([] { log_of_process->stop(); });
+}
+
+void stop_instruction_log() {
+  if (!log_of_process || !log_of_process->is_open()) return;
+  log_of_process->stop();
+  log_of_process->close();
 }
 
 }  // namespace tn

@@ -9,6 +9,7 @@
 #include "ops/runtime_types.h"
 #include "runtime/buffer.h"
 #include "runtime/transport.h"
+#include "workers/worker_watch.h"
 #include "workers/world.h"
 
 namespace tn::cpu {
@@ -29,7 +30,8 @@ Transport& group_of(std::string_view name, int64_t size) {
 
 /// A worker that is alone has all there is.
 void run(std::string_view group, int64_t size, const CollectiveCall& call) {
-  if (size > 1) return group_of(group, size).run(call);
+  if (size > 1)
+    return watched(group, static_cast<int>(size), call, [&] { group_of(group, size).run(call); });
   std::memcpy(call.out, call.in, static_cast<size_t>(call.count) * element_bytes(call.element));
 }
 
@@ -135,17 +137,17 @@ void run_send(const LibraryCall& call) {
   const auto& a = *static_cast<const SendAttrs*>(call.attrs);
   CollectiveCall made = call_of(Collective::send, call);
   made.peer = static_cast<int32_t>(a.peer);
-  group_of(a.mesh_axis, a.workers).send(made);
+  watched(a.mesh_axis, 2, made, [&] { group_of(a.mesh_axis, a.workers).send(made); });
 }
 
 void run_recv(const LibraryCall& call) {
   const auto& a = *static_cast<const ReceiveAttrs*>(call.attrs);
-  group_of(a.mesh_axis, a.workers)
-      .receive({.kind = Collective::recv,
-                .element = element_of(call.out_types[0]->dtype),
-                .count = call.out_types[0]->elements,
-                .peer = static_cast<int32_t>(a.peer),
-                .out = call.out[0]});
+  CollectiveCall made{.kind = Collective::recv,
+                      .element = element_of(call.out_types[0]->dtype),
+                      .count = call.out_types[0]->elements,
+                      .peer = static_cast<int32_t>(a.peer),
+                      .out = call.out[0]};
+  watched(a.mesh_axis, 2, made, [&] { group_of(a.mesh_axis, a.workers).receive(made); });
 }
 
 constexpr LibraryKernel kEntriesCollectives[] = {

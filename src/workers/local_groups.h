@@ -11,6 +11,7 @@ namespace tn::workers {
 struct LocalGroup {
   std::string name;  // of the axis
   Transport* transport;
+  int first = -1, step = 1;  // its workers in the mesh: every `step`-th from the first
 };
 
 /// Of this thread. They come before those of world.h.

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/interrupt.h"
 #include "tenon/distributed.h"
+#include "workers/worker_watch.h"
 
 namespace tn::workers {
 namespace {
@@ -82,6 +83,7 @@ Transfer MachinesTransport::receiving(int rank, void* data, int64_t bytes) const
 }
 
 void MachinesTransport::transfer(const std::vector<Transfer>& transfers) {
+  WaitScope waiting;
   Clock::time_point began = Clock::now();
   auto check = [&] {
     stop_if_asked();

@@ -13,6 +13,7 @@
 #include "base/interrupt.h"
 #include "tenon/distributed.h"
 #include "workers/rank_fold.h"
+#include "workers/worker_watch.h"
 
 namespace tn::workers {
 namespace {
@@ -273,6 +274,7 @@ void SharedTransport::arrive_and_wait() {
 void SharedTransport::wait(int other, std::atomic<uint32_t>& word, std::atomic<uint32_t>& sleepers,
                            FunctionRef<bool(uint32_t)> reached) {
   if (reached(word.load(std::memory_order_acquire))) return;
+  WaitScope waiting;
   Clock::time_point began = Clock::now();
   while (may_spin_ && Clock::now() - began < kSpin)
     for (int i = 0; i < 32; ++i, pause())

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/interrupt.h"
 #include "workers/rank_fold.h"
+#include "workers/worker_watch.h"
 
 namespace tn::workers {
 namespace {
@@ -89,7 +90,9 @@ void ThreadTransport::run(const CollectiveCall& call) {
     if (bytes)
       std::memcpy(at(call.out, to * bytes), at(source, from * bytes), static_cast<size_t>(bytes));
   };
+  WaitScope waiting;  // but for the work in between
   group_.together(rank_, call, [&] {
+    WorkScope working;
     switch (call.kind) {
       case Collective::all_reduce:
         return reduce(call);

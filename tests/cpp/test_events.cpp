@@ -171,3 +171,22 @@ TEST_CASE("events: a list of ops outlives the events that point to it") {
   REQUIRE(recorder.events.size() == 3);
   CHECK(recorder.events[1].value == 2);
 }
+
+TEST_CASE("events: those of workers have their lines in the log") {
+  Event sum(EventKind::collective, "AllReduce data", 5'000'000);
+  sum.nanoseconds = 402'000, sum.waited = 113'000, sum.value = 802'816, sum.worker = 2;
+  Event run(EventKind::worker_run, "13 ops", 4'000'000);
+  run.nanoseconds = 2'871'000, run.value = 4, run.worker = 1, run.compiled = true;
+  OpListRef list = make_op_list({{"dot", 2, 0, {}, 32'768}});
+  Event sent(EventKind::worker_ops, "", 3'000'000);
+  sent.value = reinterpret_cast<uint64_t>(list.get()), sent.worker = 0;
+  LogLines lines;
+  std::string text;
+  for (const Event& event : {sent, sum, run}) lines.add(event, text);
+  CHECK(text ==
+        "  0.003s | #0001 | WORKER_SEND | WORKER worker_0 | WorkerBinaryOp | op=matmul 33KB\n"
+        "  0.005s | #0002 | COLLECTIVE | WORKER worker_2 | AllReduce | 803KB | group=data "
+        "took=0.402ms waited=0.113ms\n"
+        "  0.006s | #0003 | WORKER_RECV | WORKER worker_1 | WorkerRun | 4B ops=13 took=2.871ms "
+        "(COMPILED)\n");
+}

@@ -57,6 +57,15 @@ void bind_explain(nb::module_& m) {
       .def_ro("lowering_ms", &Counts::lowering_ms)
       .def_ro("code_ms", &Counts::code_ms)
       .def_ro("memory_ms", &Counts::memory_ms);
+  using Traffic = sharding::Traffic;
+  nb::class_<Traffic>(m, "_Traffic")
+      .def_ro("name", &Traffic::name)
+      .def_ro("axis", &Traffic::mesh_axis)
+      .def_ro("workers", &Traffic::workers)
+      .def_ro("type", &Traffic::type)
+      .def_ro("bytes", &Traffic::bytes)
+      .def_ro("sent", &Traffic::sent)
+      .def_prop_ro("place", [](const Traffic& t) { return to_text(t.loc); });
   nb::class_<Explanation>(m, "_Explanation")
       .def_rw("function", &Explanation::function)
       .def_ro("traces", &Explanation::traces)
@@ -64,6 +73,8 @@ void bind_explain(nb::module_& m) {
       .def_ro("guards", &Explanation::guards)
       .def_ro("graph", &Explanation::graph)
       .def_ro("decisions", &Explanation::decisions)
+      .def_ro("sharding", &Explanation::sharding)
+      .def_ro("collectives", &Explanation::collectives)
       .def_ro("buffers", &Explanation::buffers)
       .def_ro("steps", &Explanation::steps)
       .def_ro("memory", &Explanation::memory)

@@ -9,6 +9,7 @@
 #include "core.h"
 #include "observe/event_log.h"
 #include "observe/event_recorder.h"
+#include "workers/worker_watch.h"
 
 namespace tn::python {
 namespace {
@@ -37,15 +38,35 @@ class Texts {
   std::unordered_map<uint64_t, nb::object> places_;
 };
 
-/// (kind, thread, began, seconds, value, compiled, name, place), times in seconds.
+/// (kind, thread, began, seconds, value, compiled, name, place, worker, waited, peers), times in
+/// seconds.
 nb::list rows_of(std::span<const Event> events, uint64_t origin) {
   Texts texts;
   nb::list rows;
   for (const Event& e : events)
-    rows.append(nb::make_tuple(texts.name(name_of(e.kind)), e.thread,
-                               seconds(std::max(e.began, origin) - origin), seconds(e.nanoseconds),
-                               e.value, e.compiled, texts.name(e.name()), texts.place(e.place)));
+    rows.append(nb::make_tuple(
+        texts.name(name_of(e.kind)), e.thread, seconds(std::max(e.began, origin) - origin),
+        seconds(e.nanoseconds), e.value, e.compiled, texts.name(e.name()), texts.place(e.place),
+        e.worker, seconds(e.waited), nb::make_tuple(e.peers.first, e.peers.step, e.peers.count)));
   return rows;
+}
+
+nb::list worker_list() {
+  workers::workers_are_counted = true;
+  nb::list list;
+  for (const workers::WorkerTotals& own : workers::worker_totals()) {
+    if (own.number < 0) continue;
+    nb::dict one;
+    one["worker"] = own.number.load();
+    one["runs"] = own.runs.load();
+    one["running"] = seconds(own.running);
+    one["collectives"] = own.collectives.load();
+    one["bytes"] = own.bytes.load();
+    one["communicating"] = seconds(own.communicating);
+    one["waiting"] = seconds(own.waiting);
+    list.append(one);
+  }
+  return list;
 }
 
 nb::list step_times(const nb::callable& f) {
@@ -83,6 +104,8 @@ void bind_events(nb::module_& m) {
       .def_prop_ro("error", [](const EventLog& log) -> std::string {
         return log.error() ? std::strerror(log.error()) : "";
       });
+  m.def("_worker_totals", worker_list,
+        "What the workers of this process did since counting began, which the first call starts.");
   m.def("_step_times", step_times, nb::arg("f"),
         "The steps of plans that run on this thread while `f()` does, as rows.");
   m.def(

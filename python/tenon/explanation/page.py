@@ -154,6 +154,22 @@ def decisions(facts: Any) -> str:
     return "".join(parts)
 
 
+def workers(facts: Any) -> str:
+    """The collectives of a worker, and the layouts that they follow from."""
+    if not facts.sharding:
+        return ""
+    rows = (f'<tr><td>{escape(c.name)}</td><td>{escape(c.axis)}</td><td class="n">{c.workers}</td>'
+            f"<td>{escape(c.type)}</td>{number(c.bytes)}{number(c.sent)}{place(c.place)}</tr>"
+            for c in facts.collectives)
+    heads = ["collective", "along", "workers", "makes", "size", "a worker sends", "place"]
+    sent = sum(c.sent for c in facts.collectives)
+    text = (f"<p>{len(facts.collectives)} collectives, in which a worker sends "
+            f"{bytes_text(sent)}.</p>")
+    listed = table("collectives", heads, rows, len(facts.collectives) > 12)
+    return (text + listed * bool(facts.collectives)
+            + folded("Layouts, decisions and the graph of a worker", facts.sharding))
+
+
 def traces(facts: Any) -> str:
     def item(text: str) -> str:
         first, *rest = text.split("\n")
@@ -207,6 +223,7 @@ def sources(facts: Any) -> str:
 
 SECTIONS: list[tuple[str, str, Callable[[Any], str]]] = [
     ("memory", "Memory", memory),
+    ("workers", "Workers", workers),
     ("decisions", "Decisions", decisions),
     ("layers", "What runs, by layer and line", layers),
     ("graph", "Data between them", graph),

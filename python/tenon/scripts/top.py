@@ -68,6 +68,7 @@ def table(before: dict[str, Any] | None, now: dict[str, Any]) -> str:
              f"{runs / seconds:,.0f} runs/s",
              f"memory {bytes_text(now['active'])}   peak {bytes_text(now['peak'])}   "
              f"kept for later {bytes_text(now['cached'])}   {now['threads']} threads"]
+    lines += _workers(earlier.get("workers", []), now.get("workers", []), seconds)
     if not now["paths"]:
         return "\n".join([*lines, "no hot sequences: TENON_AUTO_COMPILE=1 looks for them"])
     room = max(20, shutil.get_terminal_size().columns - 47)
@@ -77,6 +78,31 @@ def table(before: dict[str, Any] | None, now: dict[str, Any]) -> str:
         lines.append(f"{path['hash']:<12} {path['count']:>11,}  {path['status']:<9}  {faster:>8}  "
                      f"{shortened(path['sequence'], room)}")
     return "\n".join(lines)
+
+
+BAR = 30
+SIGNS = {"computing": "█", "communicating": "▒", "waiting": "░"}
+
+
+def _workers(before: list[dict[str, Any]], now: list[dict[str, Any]], seconds: float) -> list[str]:
+    """A bar for each worker of a mesh: what it did with its time."""
+    earlier = {worker["worker"]: worker for worker in before}
+    lines = []
+    for worker in now:
+        old = earlier.get(worker["worker"], dict.fromkeys(worker, 0))
+        spent = {key: worker[key] - old[key] for key in worker}
+        inside = min(spent["communicating"], max(spent["running"], 0)) if spent["running"] else (
+            spent["communicating"])  # collectives by hand are outside of runs of meshes
+        shares = {"computing": max(0.0, spent["running"] - inside),
+                  "communicating": max(0.0, spent["communicating"] - spent["waiting"]),
+                  "waiting": spent["waiting"]}
+        bar = "".join(sign * round(BAR * min(1.0, shares[name] / seconds))
+                      for name, sign in SIGNS.items())[:BAR]
+        said = "  ".join(f"{name} {100 * share / seconds:.0f} %" for name, share in shares.items())
+        lines.append(f"worker {worker['worker']:<3} {bar:<{BAR}}  {said}  "
+                     f"{spent['collectives'] / seconds:,.0f} collectives/s  "
+                     f"{bytes_text(spent['bytes'] / seconds)}/s")
+    return lines
 
 
 def shortened(sequence: str, room: int) -> str:

@@ -32,7 +32,10 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error(f"--output ends in {', '.join(SUFFIXES)}, not {given.output.name}")
     try:
         recordings = [log_reader.read(path) for path in paths]
-        given.output.write_bytes(_drawn(_with_titles(recordings, paths), given.output.suffix))
+        shown = [] if given.compare else log_reader.joined(recordings)
+        if len(shown) in (0, len(recordings)):
+            shown = _with_titles(recordings, paths)
+        given.output.write_bytes(_drawn(shown, given.output.suffix))
     except OSError as error:
         print(f"tenon.visualize: {error.filename}: {error.strerror}", file=sys.stderr)
         return 2
@@ -63,7 +66,8 @@ def _with_titles(recordings: list[Recording], paths: list[Path]) -> list[Recordi
 def comparison(before: Recording, after: Recording) -> str:
     """A table of the figures of both."""
     first, second = summary_of(before).rows(), summary_of(after).rows()
-    rows = [("", "before", "after"), *((name, first[name], second[name]) for name in first)]
+    both = ((name, first[name], second.get(name, "-")) for name in first)
+    rows = [("", "before", "after"), *both]
     lines = [f"{name:<13} {one:>12} {two:>12}" for name, one, two in rows]
     return "\n".join(filter(None, [*lines, gain(before, after)]))
 

@@ -9,8 +9,10 @@ from typing import Any
 from .recording import SLICE, Event, Recording
 
 LANES = {"record": "record", "compile_complete": "compile", "compile_failed": "compile",
-         "run": "run", "step": "run", "share": "threads"}
-FIRST = {"record": 1000, "compile": 2000, "run": 3000, "threads": 4000}  # thread ids of lanes
+         "run": "run", "step": "run", "share": "threads", "worker_run": "workers",
+         "collective": "workers"}
+FIRST = {"record": 1000, "compile": 2000, "run": 3000, "threads": 4000,  # thread ids of lanes
+         "workers": 5000}
 
 
 def pieces(recording: Recording) -> Iterator[bytes]:
@@ -29,7 +31,15 @@ def _row(event: Event) -> dict[str, Any]:
     if event.kind == "memory":
         return {"name": "memory", "ph": "C", "pid": 1, "ts": _us(event.began),
                 "args": {"bytes": event.value}}
-    return _span(event, LANES[event.kind])
+    return _span(event, _lane_of(event))
+
+
+def _lane_of(event: Event) -> str:
+    return "workers" if event.worker >= 0 and event.kind == "step" else LANES[event.kind]
+
+
+def _number_of(event: Event, lane: str) -> int:
+    return FIRST[lane] + (event.worker if lane == "workers" else event.thread)
 
 
 def _us(seconds: float) -> float:
@@ -42,10 +52,14 @@ def _span(event: Event, lane: str) -> dict[str, Any]:
         args["sequence"] = f"{event.value >> 16:012x}"
     elif event.kind in ("run", "share"):
         args["steps" if event.kind == "run" else "chunks"] = event.value
+    elif event.kind in ("worker_run", "collective"):
+        args["bytes"] = event.value
+    if event.kind == "collective":
+        args["waited us"] = _us(event.waited)
     if event.compiled:
         args["compiled"] = True
     row = {"name": event.name or event.kind, "cat": lane, "ph": "X", "pid": 1,
-           "tid": FIRST[lane] + event.thread, "ts": _us(event.began), "dur": _us(event.seconds),
+           "tid": _number_of(event, lane), "ts": _us(event.began), "dur": _us(event.seconds),
            "args": args}
     if event.kind == "record":  # a moment
         row |= {"ph": "i", "s": "t"}
@@ -55,9 +69,12 @@ def _span(event: Event, lane: str) -> dict[str, Any]:
 
 def _names(recording: Recording) -> list[dict[str, Any]]:
     lanes = {}
-    for kind, thread in {(event.kind, event.thread) for event in recording.events}:
-        if lane := LANES.get(kind):
-            lanes[FIRST[lane] + thread] = lane if lane != "threads" else f"thread {thread}"
+    names = {"threads": "thread", "workers": "worker"}
+    for event in recording.events:
+        if event.kind in LANES:
+            lane = _lane_of(event)
+            number = _number_of(event, lane)
+            lanes[number] = f"{names[lane]} {number - FIRST[lane]}" if lane in names else lane
     process = {"name": "process_name", "ph": "M", "pid": 1, "args": {"name": "tenon"}}
     threads = [{"name": "thread_name", "ph": "M", "pid": 1, "tid": number, "args": {"name": name}}
                for number, name in sorted(lanes.items())]

@@ -28,6 +28,8 @@ WHITE: Color = (254, 254, 254)
 COMPILE: Color = (222, 160, 52)
 FAILED: Color = (196, 58, 66)
 OTHER: Color = (170, 176, 186)
+COLLECTIVE: Color = (176, 52, 122)
+WAITING: Color = (240, 208, 226)
 OPS: Sequence[Color] = (  # the first have most of the time
     (58, 114, 186), (232, 148, 58), (144, 94, 174), (86, 164, 96), (208, 88, 84), (58, 166, 176),
     (172, 144, 44), (218, 124, 172), (142, 104, 80), (104, 106, 196))
@@ -51,7 +53,10 @@ class Palette:
         if event.compiled and event.kind in ("run", "record"):
             return COMPILED
         kinds = {"run": RUN, "compile_failed": FAILED, "compile_complete": COMPILE,
-                 "share": THREAD, "record": RECORD, "memory": MEMORY}
+                 "share": THREAD, "record": RECORD, "memory": MEMORY,
+                 "collective": COLLECTIVE, "waiting": WAITING}
+        if event.kind == "worker_run":
+            return COMPILED if event.compiled else RUN
         return kinds.get(event.kind) or self.op(event.name)
 
 
@@ -81,6 +86,8 @@ def legend_of(recording: Recording, palette: Palette) -> list[tuple[str, list[tu
         rest = 1 - sum(times[name] for name in shown) / total
         others = [(f"others {100 * rest:.0f} %", OTHER)] if rest >= 0.005 else []
         rows.append(("steps", [*steps, *others]))
+    if recording.of("collective"):
+        rows.append(("workers", [("collective", COLLECTIVE), ("waiting for others", WAITING)]))
     return rows
 
 

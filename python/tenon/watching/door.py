@@ -110,6 +110,7 @@ def open_door() -> None:
     except (OSError, DoorError) as error:
         warnings.warn(f"TENON_WATCH: this process cannot be watched: {error}", stacklevel=2)
         return
+    _core._worker_totals()  # from here on workers are counted
     threading.Thread(target=_serve, args=(listener,), daemon=True, name="tenon watch").start()
     owner = os.getpid()
     os.register_at_fork(after_in_child=listener.close)  # the parent's
@@ -179,4 +180,5 @@ def _top(request: dict[str, Any], caller: socket.socket, files: list[int]) -> di
               "status": path.status, "speedup": path.speedup} for path in _core._hot_paths()[:20]]
     return {"pid": os.getpid(), "time": time.monotonic(), **_core._totals(),
             "active": _core.active_memory(), "peak": _core.peak_memory(),
-            "cached": _core.cache_memory(), "threads": _core.num_threads(), "paths": paths}
+            "cached": _core.cache_memory(), "threads": _core.num_threads(), "paths": paths,
+            "workers": _core._worker_totals()}

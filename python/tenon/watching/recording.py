@@ -26,6 +26,9 @@ class Event(NamedTuple):
     compiled: bool
     name: str
     place: str
+    worker: int = -1  # that it is of; -1: of none
+    waited: float = 0.0  # in a collective: seconds in which the worker waited for others
+    peers: tuple[int, int, int] = (-1, 1, 0)  # of a collective: the first, the step, how many
 
     @property
     def end(self) -> float:
@@ -40,6 +43,8 @@ class Recording(NamedTuple):
     missing: int = 0  # events after the most that a recording holds
     title: str = ""
     plain: bool = False  # of an instruction log: nothing is known of runs and memory
+    worker: int = -1  # of a process of a launcher: its rank
+    launched: float = 0.0  # and the seconds from the launch to the beginning
 
     def of(self, *kinds: str) -> list[Event]:
         return [event for event in self.events if event.kind in kinds]

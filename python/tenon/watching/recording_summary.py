@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from ..explanation.units import bytes_text, time_text
 from .recording import Event, Recording
+from .worker_lanes import workers_of
 
 
 class Summary(NamedTuple):
@@ -20,6 +21,9 @@ class Summary(NamedTuple):
     compilations: int
     compiling: float | None  # seconds
     peak: int | None  # bytes
+    workers: int = 0  # of a mesh, or processes
+    communicating: float = 0.0  # seconds of all workers in collectives
+    waiting: float = 0.0  # and in those for others
 
     @property
     def rate(self) -> float:
@@ -38,6 +42,10 @@ class Summary(NamedTuple):
             rows["compiling"] = time_text(self.compiling)
         if self.peak is not None:
             rows["peak memory"] = bytes_text(self.peak)
+        if self.workers:
+            rows["workers"] = str(self.workers)
+            rows["communicating"] = time_text(self.communicating / self.workers)
+            rows["waiting"] = time_text(self.waiting / self.workers)
         return {name: text or "-" for name, text in rows.items()}
 
 
@@ -65,7 +73,15 @@ def summary_of(recording: Recording) -> Summary:
     return Summary(recording.seconds, ops, compiled / ops if ops else None,
                    len(runs) if known else None, covered(runs) if known else None,
                    len(compiles), covered(compiles) if compiles else None,
-                   max((event.value for event in recording.of("memory")), default=None))
+                   max((event.value for event in recording.of("memory")), default=None),
+                   *_of_workers(recording))
+
+
+def _of_workers(recording: Recording) -> tuple[int, float, float]:
+    """How many there are, and the seconds that they communicate and wait in all."""
+    calls = recording.of("collective")
+    return (len(workers_of(recording)), sum(event.seconds for event in calls),
+            sum(event.waited for event in calls))
 
 
 def covered(events: Iterable[Event]) -> float:

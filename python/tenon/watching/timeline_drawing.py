@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from ..explanation.units import bytes_text, time_text
 from .canvas import LETTER, TITLE, Canvas, Points, Shapes, fitting
 from .colors import (
+    COLLECTIVE,
     COMPILED,
     GROUND,
     INK,
@@ -16,6 +17,7 @@ from .colors import (
     RECORD,
     RULE,
     SOFT,
+    WAITING,
     Color,
     Palette,
     ink_on,
@@ -23,11 +25,13 @@ from .colors import (
 )
 from .recording import Event, Recording
 from .recording_summary import figures, gain
+from .worker_lanes import MOST_WORKERS, events_of_workers, meetings, workers_of
 
 WIDTH, LEFT, RIGHT = 1200, 112, 20
 PLOT = WIDTH - LEFT - RIGHT
 HEAD, AXIS, LEGEND, GAP, NOTHING, NOTES = 66, 34, 18, 8, 48, 16
 MOST_THREADS = 8
+MOST_LINES = 400  # between workers
 MARK_BELOW, MARK_HEIGHT = 6, 2  # of the line in runs of compiled code, from below
 
 
@@ -50,8 +54,8 @@ def svg(*recordings: Recording) -> str:
 class Lane:
     """A row of the picture: its name and its events."""
 
-    def __init__(self, name: str, height: int, events: list[Event]) -> None:
-        self.name, self.height, self.events = name, height, events
+    def __init__(self, name: str, height: int, events: list[Event], worker: int = -1) -> None:
+        self.name, self.height, self.events, self.worker = name, height, events, worker
 
 
 def lanes_of(recording: Recording) -> list[Lane]:
@@ -59,9 +63,12 @@ def lanes_of(recording: Recording) -> list[Lane]:
     shares: dict[int, list[Event]] = {}
     for event in recording.of("share"):
         shares.setdefault(event.thread, []).append(event)
+    workers = events_of_workers(recording)
+    steps = [event for event in recording.of("step") if event.worker not in workers]
     lanes = [Lane("ops" if recording.plain else "record", 34, recording.of("record")),
              Lane("compile", 20, recording.of("compile_complete", "compile_failed")),
-             Lane("run", 24, recording.of("run")), Lane("steps", 24, recording.of("step")),
+             Lane("run", 24, recording.of("run")), Lane("steps", 24, steps),
+             *(Lane(f"worker {n}", 24, events, n) for n, events in workers.items()),
              *(Lane(f"thread {n}", 14, shares[n]) for n in sorted(shares)[:MOST_THREADS]),
              Lane("memory", 44, recording.of("memory"))]
     return [lane for lane in lanes if lane.events]
@@ -75,6 +82,8 @@ def notes_of(recording: Recording) -> list[str]:
         notes.append(f"the last {recording.missing:,} events are missing")
     if threads > MOST_THREADS:
         notes.append(f"{MOST_THREADS} of {threads} threads are shown")
+    if (workers := len(workers_of(recording))) > MOST_WORKERS:
+        notes.append(f"{MOST_WORKERS} of {workers} workers are shown")
     if recording.plain:
         notes.append("an instruction log: runs and memory are not known")
     return notes
@@ -117,12 +126,34 @@ class Picture:
         else:
             canvas.rect(LEFT, top, PLOT, NOTHING, GROUND)
             canvas.text(LEFT + 12, top + NOTHING / 2 - 4, "nothing was recorded", SOFT)
+        first = top
         for lane in lanes:
             draw = {"record": self._draw_rates, "memory": self._draw_memory}.get(
                 lane.events[0].kind, self._draw_spans)
             _draw_label(canvas, lane, top, draw(canvas, lane, top, recording.seconds))
             top += lane.height + GAP
+        self._draw_meetings(canvas, recording, lanes, first)
         self._draw_legend(canvas, recording, bottom + AXIS)
+
+    def _draw_meetings(self, canvas: Canvas, recording: Recording, lanes: list[Lane],
+                       top: int) -> None:
+        """A line through the workers of a collective where the last of them came, and a mark on
+        each. Where lines would touch, the first stands for all."""
+        tops: dict[int, int] = {}
+        for lane in lanes:
+            tops[lane.worker] = top
+            top += lane.height + GAP
+        drawn: set[tuple[int, tuple[int, ...]]] = set()
+        for meeting in meetings(recording):
+            shown = [worker for worker in meeting.workers if worker in tops and worker >= 0]
+            x = int(meeting.time * self._scale) // 3 * 3
+            if len(shown) < 2 or (x, tuple(shown)) in drawn or len(drawn) == MOST_LINES:
+                continue
+            drawn.add((x, tuple(shown)))
+            first, last = tops[shown[0]], tops[shown[-1]]
+            canvas.rect(LEFT + x, first + 4, 1, last - first + 16, COLLECTIVE)
+            for worker in shown:
+                canvas.rect(LEFT + x - 2, tops[worker] + 9, 5, 5, COLLECTIVE)
 
     def _legend_lines(self, recording: Recording) -> list[tuple[str, list[tuple[str, Color]]]]:
         """The legend in lines that fit, of which the first of a lane has its name."""
@@ -170,6 +201,8 @@ class Picture:
             x, width = LEFT + event.began * self._scale, event.seconds * self._scale
             color = self._palette.of(event)
             self._draw_box(canvas, x, top, width - 0.5, lane.height, color, 1.0)
+            if color == WAITING:
+                continue
             if label := fitting(event.name, width - 8):
                 canvas.text(x + 4, top + lane.height / 2 - 4, label, ink_on(color))
         return ""
@@ -180,6 +213,9 @@ class Picture:
         canvas.rect(x, top, width, height, color, opacity)
         if color == COMPILED:
             canvas.rect(x, top + height - MARK_BELOW, width, MARK_HEIGHT, MARK)
+        if color == WAITING:  # hatched, so that it is seen without color too
+            for stripe in range(1, int(width), 4):
+                canvas.rect(x + stripe, top, 1, height, COLLECTIVE, 0.45)
 
     def _draw_rates(self, canvas: Canvas, lane: Lane, top: int, seconds: float) -> str:
         """How many happened in each stretch of two points. Returns the highest rate."""

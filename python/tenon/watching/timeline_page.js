@@ -87,6 +87,16 @@ function draw(d) {
     g.fillStyle = theme('soft'); g.fillText(most, LEFT - 8, tops[i] + l.height / 2 + 8);
     g.textAlign = 'left';
   });
+  const used = new Set();  // where lines would touch, the first stands for all
+  g.fillStyle = COLLECTIVE; g.save(); g.beginPath(); g.rect(LEFT, 0, plot, height); g.clip();
+  for (const [t, lanes] of d.meetings) {
+    const at = Math.floor(x(t) / 3) * 3, first = lanes[0], last = lanes[lanes.length - 1];
+    const key = at + ' ' + lanes;
+    if (t < from || t > to || used.has(key)) continue;
+    used.add(key); g.fillRect(at, tops[first] + 4, 1, tops[last] - tops[first] + 16);
+    for (const i of lanes) g.fillRect(at - 2, tops[i] + 9, 5, 5);
+  }
+  g.restore();
 }
 const all = () => DATA.forEach(draw);
 function told(d, e) {
@@ -97,7 +107,7 @@ function told(d, e) {
   const l = hit[2], near = 2 / scale;
   if (l.kind == 'memory') { const s = l.spans.filter(s => s[0] <= t).pop();
     return s && t <= d.seconds ? size(s[2]) + ' at ' + text(t) : ''; }
-  const s = l.spans.find(s => t >= s[0] - near && t <= s[0] + s[1] + near); if (!s) return '';
+  const s = l.spans.findLast(s => t >= s[0] - near && t <= s[0] + s[1] + near); if (!s) return '';
   const took = s[1] ? text(s[1]) + ' from ' : 'at ';
   return d.names[s[2]] + (s[3] == MARKED ? ' (compiled)' : '') + '\n' + took + text(s[0])
     + (s[4] >= 0 ? '\n' + d.names[s[4]] : '');

@@ -8,10 +8,11 @@ from html import escape
 
 from ..packaged_text import packaged_text
 from .canvas import hex_of
-from .colors import COMPILED, DARK, MARK, THEME, Color, Palette, ink_on, legend_of
+from .colors import COLLECTIVE, COMPILED, DARK, MARK, THEME, Color, Palette, ink_on, legend_of
 from .recording import Event, Recording
 from .recording_summary import figures, gain, summary_of
 from .timeline_drawing import MARK_BELOW, MARK_HEIGHT, lanes_of, notes_of
+from .worker_lanes import meetings
 
 MOST_SPANS = 60_000  # of a lane
 
@@ -25,7 +26,8 @@ def page(recordings: Sequence[Recording]) -> str:
     values = {"COLORS": [hex_of(color) for color in colors.all],
               "INKS": [hex_of(ink_on(color)) for color in colors.all],
               "MARKED": colors.number(COMPILED), "MARK": hex_of(MARK),
-              "MARK_BELOW": MARK_BELOW, "MARK_HEIGHT": MARK_HEIGHT}
+              "COLLECTIVE": hex_of(COLLECTIVE), "MARK_BELOW": MARK_BELOW,
+              "MARK_HEIGHT": MARK_HEIGHT}
     constants = "".join(f"const {name} = {json.dumps(value)};" for name, value in values.items())
     style = packaged_text("tenon.watching", "timeline_page.css")
     program = packaged_text("tenon.watching", "timeline_page.js")
@@ -86,8 +88,8 @@ def _table(recordings: Sequence[Recording]) -> str:
     columns = [summary_of(recording).rows() for recording in recordings]
     heads = "".join(f"<th>{escape(recording.title or 'trace')}</th>" for recording in recordings)
     rows = "".join(f"<tr><td>{escape(name)}</td>"
-                   + "".join(f"<td>{escape(column[name])}</td>" for column in columns) + "</tr>"
-                   for name in columns[0])
+                   + "".join(f"<td>{escape(column.get(name, '-'))}</td>" for column in columns)
+                   + "</tr>" for name in columns[0])
     said = gain(*recordings) if len(recordings) == 2 else ""
     return f"<table><tr><th></th>{heads}</tr>{rows}</table>" + f"<p>{said}</p>" * bool(said)
 
@@ -100,8 +102,11 @@ def _data(number: int, recording: Recording, palette: Palette,
     def number_of(name: str) -> int:
         return names.setdefault(name, len(names))
 
-    lanes = []
+    lanes: list[dict[str, object]] = []
+    places: dict[int, int] = {}  # of workers
     for lane in lanes_of(recording):
+        if lane.worker >= 0:
+            places[lane.worker] = len(lanes)
         events = _most_telling(lane.events)
         spans = [[round(e.began, 9), round(e.seconds, 9), e.value] if e.kind == "memory" else
                  [round(e.began, 9), round(e.seconds, 9), number_of(e.name or e.kind),
@@ -110,7 +115,10 @@ def _data(number: int, recording: Recording, palette: Palette,
         lanes.append({"name": lane.name, "kind": events[0].kind, "height": lane.height,
                       "spans": spans, "color": colors.number(palette.of(events[0])),
                       "each": len(lane.events) / len(events)})  # how many one stands for
-    return {"id": f"t{number}", "seconds": recording.seconds, "lanes": lanes, "names": list(names)}
+    joined = [[round(meeting.time, 9), shown] for meeting in meetings(recording)
+              if len(shown := [places[w] for w in meeting.workers if w in places]) > 1]
+    return {"id": f"t{number}", "seconds": recording.seconds, "lanes": lanes, "names": list(names),
+            "meetings": joined[:MOST_SPANS]}
 
 
 def _most_telling(events: list[Event]) -> list[Event]:
