@@ -21,7 +21,7 @@ namespace distributed {
 /// order.
 class Group {
  public:
-  int rank() const { return rank_; }  // of this worker, from 0
+  int rank() const;                   // of this worker, from 0
   int size() const { return size_; }  // the number of workers
   /// Workers that give the same `color` form a new group, in the order of `key`, then of their
   /// ranks. Every worker of this group must call it.
@@ -32,7 +32,9 @@ class Group {
 
  private:
   friend Group init();
+  friend Group axis(const std::string& name);
   explicit Group(std::string name);
+  Group(std::string name, int size) : name_(std::move(name)), rank_(-1), size_(size) {}
 
   std::string name_;
   int rank_, size_;
@@ -42,6 +44,11 @@ using Place = std::source_location;  // of the call, for errors
 
 /// The group of all workers. Without a launcher there is one.
 Group init();
+
+/// The workers along an axis of the mesh, inside of a function that tn::shard_map runs.
+Group axis(const std::string& name);
+/// The number of each worker along an axis, there: an int32 that varies by worker.
+Tensor axis_index(const std::string& name, Place place = Place::current());
 
 /// The sum of the `x` of all workers, on all of them. Terms are added in a fixed order, so every
 /// worker gets the same bits in every run.

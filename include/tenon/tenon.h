@@ -29,6 +29,7 @@
 #include "tenon/progress.h"
 #include "tenon/random.h"
 #include "tenon/shape.h"
+#include "tenon/shard_map.h"
 #include "tenon/signal.h"
 #include "tenon/tensor.h"
 #include "tenon/threads.h"

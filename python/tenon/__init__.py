@@ -200,7 +200,9 @@ if TYPE_CHECKING:
     from .mesh import Mesh as Mesh
     from .mesh import layout as layout
     from .mesh import shard as shard
+    from .mesh import shard_map as shard_map
     from .mesh import stored as stored
+    from .mesh import worker_stats as worker_stats
     from .mesh import workers as workers
     from .model import (
         CBackend as CBackend,
@@ -341,7 +343,7 @@ _HOMES = {  # modules, and the names that are taken from them
     "custom": "custom_function custom_jvp custom_vjp",
     "debugging": "debug_indices debug_nans",
     "device_scope": "device",
-    "mesh": "Mesh layout shard stored workers",
+    "mesh": "Mesh layout shard shard_map stored worker_stats workers",
     "executables": "Executable",
     "explanation": "Explanation Profile explain profile",
     "files": "MissingFile load load_safetensors save save_safetensors savez savez_compressed",

@@ -22,6 +22,7 @@ __all__ = [
     "all_sum",
     "all_to_all",
     "average_gradients",
+    "axis_index",
     "barrier",
     "broadcast",
     "gather",
@@ -52,54 +53,91 @@ def is_available() -> bool:
     return init().size() > 1
 
 
+def axis_index(axis: str) -> _core.Tensor:
+    """Return the number of each worker along an axis of the mesh, in a function of `tn.shard_map`.
+
+    It is an int32 that differs by worker.
+
+    >>> f = tn.shard_map(lambda: tn.distributed.axis_index("data")[None], tn.Mesh(data=4),
+    ...                  in_specs=(), out_specs="data")
+    >>> f().tolist()
+    [0, 1, 2, 3]
+    """
+    return _core._axis_index(axis)
+
+
+def _group(group: Group | None, axis: str | None) -> Group:
+    """The workers of a group, or along an axis of the mesh in a function of `shard_map`."""
+    if axis is None:
+        return group or init()
+    if group is not None:
+        _core._fail("value", "workers: a group or an axis of the mesh, not both")
+    return _core._mesh_axis(axis)
+
+
 def barrier(group: Group | None = None) -> None:
     """Return when every worker of the group has called it."""
     _core._barrier(group or init())
 
 
-def all_sum(x: _core.Tensor, group: Group | None = None) -> _core.Tensor:
+def all_sum(
+    x: _core.Tensor, group: Group | None = None, *, axis: str | None = None
+) -> _core.Tensor:
     """Return the sum of `x` over the workers, on all of them.
 
     Terms are added in a fixed order, so every worker gets the same bits in every run. Gradients are
-    those of the sum of all workers' losses.
+    those of the sum of all workers' losses. In a function of `tn.shard_map`, `axis` names an axis
+    of the mesh.
 
     >>> tn.distributed.all_sum(tn.array([1.0, 2.0]))
     tensor([1., 2.], dtype=float32)
     """
-    return _core._all_sum(_asarray(x), group or init())
+    return _core._all_sum(_asarray(x), _group(group, axis))
 
 
-def all_max(x: _core.Tensor, group: Group | None = None) -> _core.Tensor:
+def all_max(
+    x: _core.Tensor, group: Group | None = None, *, axis: str | None = None
+) -> _core.Tensor:
     """Return the elementwise maximum of `x` over the workers, on all of them."""
-    return _core._all_max(_asarray(x), group or init())
+    return _core._all_max(_asarray(x), _group(group, axis))
 
 
-def all_min(x: _core.Tensor, group: Group | None = None) -> _core.Tensor:
+def all_min(
+    x: _core.Tensor, group: Group | None = None, *, axis: str | None = None
+) -> _core.Tensor:
     """Return the elementwise minimum of `x` over the workers, on all of them."""
-    return _core._all_min(_asarray(x), group or init())
+    return _core._all_min(_asarray(x), _group(group, axis))
 
 
-def all_gather(x: _core.Tensor, group: Group | None = None) -> _core.Tensor:
+def all_gather(
+    x: _core.Tensor, group: Group | None = None, *, axis: str | None = None
+) -> _core.Tensor:
     """Return the `x` of all workers, joined along axis 0 in the order of ranks."""
-    return _core._all_gather(_asarray(x), group or init())
+    return _core._all_gather(_asarray(x), _group(group, axis))
 
 
-def sum_scatter(x: _core.Tensor, group: Group | None = None) -> _core.Tensor:
+def sum_scatter(
+    x: _core.Tensor, group: Group | None = None, *, axis: str | None = None
+) -> _core.Tensor:
     """Sum `x` over the workers; each gets an equal part along axis 0."""
-    return _core._sum_scatter(_asarray(x), group or init())
+    return _core._sum_scatter(_asarray(x), _group(group, axis))
 
 
 reduce_scatter = sum_scatter
 
 
-def all_to_all(x: _core.Tensor, group: Group | None = None) -> _core.Tensor:
+def all_to_all(
+    x: _core.Tensor, group: Group | None = None, *, axis: str | None = None
+) -> _core.Tensor:
     """Send part r of `x` along axis 0 to worker r, and join the parts that arrive."""
-    return _core._all_to_all(_asarray(x), group or init())
+    return _core._all_to_all(_asarray(x), _group(group, axis))
 
 
-def broadcast(x: _core.Tensor, root: int = 0, group: Group | None = None) -> _core.Tensor:
+def broadcast(
+    x: _core.Tensor, root: int = 0, group: Group | None = None, *, axis: str | None = None
+) -> _core.Tensor:
     """Return the `x` of worker `root`, on all workers."""
-    return _core._broadcast(_asarray(x), root, group or init())
+    return _core._broadcast(_asarray(x), root, _group(group, axis))
 
 
 def send(x: _core.Tensor, dst: int, group: Group | None = None) -> _core.Tensor:
@@ -124,22 +162,26 @@ def recv_like(x: _core.Tensor, src: int, group: Group | None = None) -> _core.Te
     return _core._recv_like(_asarray(x), src, group or init())
 
 
-def sum_gradients(x: _core.Tensor, group: Group | None = None) -> _core.Tensor:
+def sum_gradients(
+    x: _core.Tensor, group: Group | None = None, *, axis: str | None = None
+) -> _core.Tensor:
     """Return `x`, whose gradient is the sum of the gradients of all workers.
 
     For a value that is the same on all workers, where each goes on with its own part of the work:
     the input of a layer that is divided between them.
     """
-    return _core._sum_gradients(_asarray(x), group or init())
+    return _core._sum_gradients(_asarray(x), _group(group, axis))
 
 
-def sum_replicated(x: _core.Tensor, group: Group | None = None) -> _core.Tensor:
+def sum_replicated(
+    x: _core.Tensor, group: Group | None = None, *, axis: str | None = None
+) -> _core.Tensor:
     """Return the sum of `x` over the workers, which all go on with the same work.
 
     As `all_sum`, but every worker computes the same loss from it. The gradient of `x` is that of
     one loss, not of the sum of all.
     """
-    return _core._sum_replicated(_asarray(x), group or init())
+    return _core._sum_replicated(_asarray(x), _group(group, axis))
 
 
 def gather(x: _core.Tensor) -> _core.Tensor:

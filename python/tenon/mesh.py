@@ -9,12 +9,18 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from typing import Any
+import functools
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
 
 from . import _core, tree
 from .creation import asarray as _asarray
+from .flat_function import FlatFunction, check_callable
 
-__all__ = ["Mesh", "layout", "shard", "stored", "workers"]
+__all__ = ["Mesh", "layout", "shard", "shard_map", "stored", "worker_stats", "workers"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 Axes = str | tuple[str, ...] | None
 
@@ -131,14 +137,86 @@ def shard(x: Any, spec: Spec, *, is_parameter: bool = False) -> Any:
     is_stored = isinstance(spec, Stored)
     inner = spec.axes if isinstance(spec, Stored) else spec
     anywhere = is_stored and isinstance(inner, str)
-    names = [_name(axes) for axes in (inner if isinstance(inner, tuple) else (inner,))]
-    if inner is None:
-        names = []
+    names = _names(inner)
 
     def divide(leaf: Any) -> Any:
         return _core._shard(_asarray(leaf), names, is_stored, is_parameter, anywhere)
 
     return tree.map(divide, x)
+
+
+def shard_map(
+    f: Callable[P, R], mesh: Mesh | None = None, *, in_specs: Any, out_specs: Any
+) -> Callable[P, R]:
+    """Run a function that is written for one worker's part of its arguments on every worker.
+
+    `in_specs` has a layout for each argument, as in `shard`: an axis of the mesh, a tuple with an
+    axis or None for each dimension, or None for an argument that every worker gets whole. A layout
+    holds for all tensors of an argument. `out_specs` is the layout of the result, or a tuple with
+    one for each element where `f` returns a tuple. A result that an axis does not divide must be
+    equal on all workers along it. Without `mesh`, it is that of the `with` statement.
+
+    In `f` workers exchange data with `tn.distributed.all_sum(x, axis="data")` and the other
+    collectives. Tensors that `f` closes over are whole. Values cannot be read there, as they differ
+    by worker. Derivatives, `vmap` and `compile` work outside and inside.
+
+    >>> def normalized(x):  # by the mean of all rows, of which x has some
+    ...     total = tn.distributed.all_sum(x.sum(axis=0), axis="data")
+    ...     return x - total / 8
+    >>> mesh = tn.Mesh(data=4)
+    >>> f = tn.shard_map(normalized, mesh, in_specs=("data",), out_specs="data")
+    >>> f(tn.arange(8.0)).numpy()
+    array([-3.5, -2.5, -1.5, -0.5,  0.5,  1.5,  2.5,  3.5], dtype=float32)
+    """
+    check_callable("shard_map", f)
+
+    @functools.wraps(f)
+    def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
+        if kwargs:
+            _core._fail("type", "shard_map: arguments are positional, as each has a layout: "
+                                f"{min(kwargs)}=")
+        arguments = tree.map(_as_tensor, list(args))
+        given = _core._TensorTree(arguments)
+        flat = FlatFunction("shard_map", f, given)
+        device = mesh._name if mesh is not None else ""
+        specs = _specs_of("arguments", in_specs, arguments)
+        made = _core._shard_map(flat, given.tensors, device, specs,
+                                lambda: _specs_of_results(out_specs, flat.results))
+        return flat.results.with_tensors(made)  # type: ignore[no-any-return]
+
+    return wrapper
+
+
+def _as_tensor(leaf: Any) -> Any:
+    """Numbers and arrays as tensors; what is neither stays as it is."""
+    is_array = isinstance(leaf, (bool, int, float, complex)) or hasattr(leaf, "__array__")
+    return _asarray(leaf) if is_array else leaf
+
+
+def _specs_of(what: str, specs: Any, values: list[Any]) -> list[list[str]]:
+    """A layout for each tensor: the names of each dimension."""
+    if not isinstance(specs, (tuple, list)):
+        specs = [specs] * len(values)
+    if len(specs) != len(values):
+        _core._fail("value", f"shard_map: {len(specs)} layouts for {len(values)} {what}")
+    return [_names(spec) for spec, value in zip(specs, values)
+            for _ in _core._TensorTree(value).tensors]
+
+
+def _specs_of_results(specs: Any, made: _core._TensorTree) -> list[list[str]]:
+    results = made.with_tensors(list(made.tensors))
+    if isinstance(results, (tuple, list)):
+        return _specs_of("results", specs, list(results))
+    return _specs_of("results", [specs], [results])
+
+
+def _names(spec: Spec) -> list[str]:
+    """The axes of each dimension."""
+    if isinstance(spec, Stored):
+        _core._fail("value", "shard_map: a stored layout is one of memory, not of a worker's part")
+    if spec is None:
+        return []
+    return [_name(axes) for axes in (spec if isinstance(spec, tuple) else (spec,))]
 
 
 def layout(x: _core.Tensor) -> str:
@@ -147,6 +225,22 @@ def layout(x: _core.Tensor) -> str:
     There is a name for each dimension, or `-` where it is whole. The tensor is computed first.
     """
     return _core._layout(_asarray(x))
+
+
+def worker_stats() -> list[dict[str, Any]]:
+    """Return what the workers of this process did since the first call of this function.
+
+    There is a dict for each worker: `worker` (its number), `runs` of plans, `collectives` and the
+    `bytes` in them, and the seconds `running`, `communicating` (a part of them) and `waiting` for
+    others (a part of those). Programs that are started with `TENON_WATCH=1` count from the start.
+
+    >>> _ = tn.worker_stats()
+    >>> with tn.Mesh(data=2):
+    ...     total = tn.shard(tn.ones((4, 3)), "data").sum().item()
+    >>> [(one["worker"], one["collectives"] > 0) for one in tn.worker_stats()][:2]
+    [(0, True), (1, True)]
+    """
+    return _core._worker_totals()
 
 
 def _name(axes: Any) -> str:

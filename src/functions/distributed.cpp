@@ -6,11 +6,13 @@
 #include "ir/emit.h"
 #include "ir/place.h"
 #include "ir/trace.h"
+#include "mesh/shard_map.h"
 #include "ops/collectives.h"
 #include "ops/op_decls.h"
 #include "ops/shapes.h"
 #include "tenon/hot_paths.h"
 #include "tenon/ops.h"
+#include "workers/worker_watch.h"
 #include "workers/world.h"
 
 namespace tn::distributed {
@@ -60,13 +62,43 @@ Group::Group(std::string name) : name_(std::move(name)) {
   rank_ = transport.rank(), size_ = transport.size();
 }
 
+int Group::rank() const {
+  if (rank_ < 0)
+    fail(Hint{"tn.distributed.axis_index(name) is a tensor with it",
+              "tn::distributed::axis_index(name) is a tensor with it"},
+         "workers: the rank along '{}' differs by worker, and the function is traced for all",
+         name_);
+  return rank_;
+}
+
+Group axis(const std::string& name) {
+  const Mesh* mesh = mesh::mesh_of_shard_map();
+  if (!mesh)
+    fail(Hint{"call it in a function that shard_map runs"},
+         "workers: '{}' is an axis of no mesh here", name);
+  int number = mesh->find(name);
+  if (number < 0)
+    fail(Hint{format("its axes are {}", to_text(*mesh))}, "workers: the mesh has no axis '{}'",
+         name);
+  return Group(name, static_cast<int>((*mesh)[number].size));
+}
+
+Tensor axis_index(const std::string& name, Place place) {
+  LocScope scope(place);
+  Group group = axis(name);
+  Tensor all = arange(group.size(), {}, 1, DType::i32);
+  if (group.size() == 1) return reshape(all, {});
+  return reshape(emit(ops::slice_of_worker, {all}, rows_of(group)), {});
+}
+
 Group Group::split(int color, int key) const {
   return Group(workers::split_group(name_, color, key));
 }
 
 void Group::barrier() const {
   std::string place = user_place ? user_place() : std::string();
-  workers::group(name_).run({.place = place});
+  workers::CollectiveCall call{.place = place};
+  workers::watched(name_, size_, call, [&] { workers::group(name_).run(call); });
 }
 
 Group init() {

@@ -10,6 +10,7 @@
 #include "ir/place.h"
 #include "mesh/mesh_defaults.h"
 #include "mesh/mesh_runtime.h"
+#include "mesh/shard_map.h"
 #include "ops/op_decls.h"
 #include "ops/shard_attrs.h"
 #include "workers/world.h"
@@ -54,8 +55,10 @@ int first_room(const Mesh& mesh, std::string_view name, const Type& type) {
   return -1;
 }
 
-ops::ShardAttrs attrs_of_spec(const ShardSpec& spec, const Mesh& mesh, const Type& type,
-                              std::string& names) {
+}  // namespace
+
+ops::ShardAttrs mesh::attrs_of_spec(const ShardSpec& spec, const Mesh& mesh, const Type& type,
+                                    std::string& names) {
   ops::ShardAttrs attrs;
   attrs.role = spec.stored         ? ops::ShardRole::stored
                : spec.is_parameter ? ops::ShardRole::parameter
@@ -83,6 +86,8 @@ ops::ShardAttrs attrs_of_spec(const ShardSpec& spec, const Mesh& mesh, const Typ
   }
   return attrs;
 }
+
+namespace {
 
 const mesh::MeshValue* computed(const Tensor& x) {
   x.eval();
@@ -164,12 +169,14 @@ ShardSpec stored(std::string axis) {
 
 Tensor shard(const Tensor& x, const ShardSpec& spec, std::source_location place) {
   LocScope scope(place);
+  if (mesh::mesh_of_shard_map())
+    fail("shard: in the function of shard_map a tensor is the part of a worker: it has no layout");
   Device device = is_mesh(x.device()) ? x.device() : current_device();
   if (!is_mesh(device))
     fail(Hint{"make one: `with tn.Mesh(data=-1):`, or tn.workers(4)"}, "shard: there is no mesh");
   Mesh mesh = mesh_of(device);
   std::string names;
-  ops::ShardAttrs attrs = attrs_of_spec(spec, mesh, *type_of(x), names);
+  ops::ShardAttrs attrs = mesh::attrs_of_spec(spec, mesh, *type_of(x), names);
   attrs.mesh_axes = intern(names);
   if (type_of(x)->elements >= 0) layout_of(mesh, names, attrs.axes, *type_of(x));
   return emit(ops::shard, {x.to(device)}, attrs);

@@ -8,6 +8,7 @@
 #include "ir/rewrite.h"
 #include "ops/op_decls.h"
 #include "sharding/local_graph.h"
+#include "sharding/local_region.h"
 #include "sharding/positions.h"
 
 namespace tn::sharding {
@@ -153,6 +154,7 @@ class Partition {
       forms_[static_cast<size_t>(op.out)].push_back(std::move(made));
       return;
     }
+    if (op.op == &ops::to_local || op.op == &ops::from_local) return pass_border(op);
     if (emit_by_position(i)) return;
     Division division = divide(i);
     if (!division.is_whole() && !fits(i, division)) {
@@ -160,6 +162,15 @@ class Partition {
       division = Division{std::vector<std::optional<Reach>>(division.reaches.size())};
     }
     emit(i, division);
+  }
+
+  /// Into a function of one worker, where the part is a value of its own, or out of it.
+  void pass_border(const GraphOp& op) {
+    Layout parts = layout_of_parts(from_, op, mesh_), own(mesh_);
+    bool enters = op.op == &ops::to_local;
+    Form made = form(from_.in(op)[0], enters ? parts : own);
+    made.layout = enters ? own : parts;
+    forms_[static_cast<size_t>(op.out)].push_back(std::move(made));
   }
 
   /// Ops whose elements depend on where they are.

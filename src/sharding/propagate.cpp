@@ -3,6 +3,7 @@
 #include <deque>
 
 #include "ops/op_decls.h"
+#include "sharding/local_region.h"
 #include "sharding/positions.h"
 
 namespace tn::sharding {
@@ -20,9 +21,11 @@ class Propagation {
         reached_(graph.ops.size() * static_cast<size_t>(mesh.count())),
         layouts_(graph.types.size(), Layout(mesh)),
         parameters_(graph.types.size()),
-        is_closed_(graph.types.size()) {
+        is_closed_(graph.types.size()),
+        is_of_one_worker_(ops_of_one_worker(graph)) {
     for (const GraphOp& op : graph.ops)
-      if (op.op == &ops::shard) is_closed_[static_cast<size_t>(op.out)] = true;
+      if (op.op == &ops::shard || op.op == &ops::from_local)
+        is_closed_[static_cast<size_t>(op.out)] = true;
   }
 
   Layouts run(std::span<const Constraint> constraints) {
@@ -94,6 +97,8 @@ class Propagation {
   void spread_through(int op, int slot, Waiting from, Priority priority) {
     const GraphOp& one = graph_.ops[static_cast<size_t>(op)];
     if (priority == Priority::stored && !keeps_places(*one.op)) return;
+    bool is_border = one.op == &ops::to_local || one.op == &ops::from_local;
+    if (is_border || is_of_one_worker_[static_cast<size_t>(op)]) return;
     Digit digit = layout(from.value)[from.axis];
     std::optional<Reach> reach = links_.follow(op, slot, digit, mesh_[from.axis].parts);
     if (!reach) {
@@ -128,7 +133,7 @@ class Propagation {
   std::vector<std::optional<Reach>> reached_;  // by op and mesh axis
   std::vector<Layout> layouts_;
   std::vector<uint32_t> parameters_;
-  std::vector<bool> is_closed_;
+  std::vector<bool> is_closed_, is_of_one_worker_;
   std::deque<Waiting> waiting_;
 };
 
@@ -138,8 +143,14 @@ bool keeps_places(const OpDef& op) { return op.is_elementwise() || &op == &ops::
 
 std::vector<Constraint> constraints_in(const Graph& graph, const Mesh& mesh) {
   std::vector<Constraint> made;
-  for (const GraphOp& op : graph.ops) {
-    if (op.op != &ops::shard) continue;
+  std::vector<bool> is_inside = ops_of_one_worker(graph);
+  for (size_t i = 0; i < graph.ops.size(); ++i) {
+    const GraphOp& op = graph.ops[i];
+    if (op.op == &ops::to_local || op.op == &ops::from_local) {
+      Val whole = op.op == &ops::to_local ? graph.in(op)[0] : op.out;
+      made.push_back({whole, layout_of_parts(graph, op, mesh), ops::ShardRole::data, op.loc});
+    }
+    if (op.op != &ops::shard || is_inside[i]) continue;
     const auto& a = *static_cast<const ops::ShardAttrs*>(op.attr_data());
     TypeRef type = graph.types[static_cast<size_t>(op.out)];
     made.push_back({op.out, layout_of(mesh, a.mesh_axes, a.axes, *type), a.role, op.loc});

@@ -61,6 +61,20 @@ void bind_distributed(nb::module_& m) {
     UserCall call;
     return distributed::init();
   });
+  m.def(
+      "_mesh_axis",
+      [](const std::string& name) {
+        UserCall call;
+        return distributed::axis(name);
+      },
+      nb::arg("name"));
+  m.def(
+      "_axis_index",
+      [](const std::string& name) {
+        UserCall call;
+        return wrapped(distributed::axis_index(name));
+      },
+      nb::arg("name"));
   m.def("_barrier", barrier, nb::arg("group"));
   m.def("_all_sum", collective<distributed::all_sum>, nb::arg("x"), nb::arg("group"));
   m.def("_all_max", collective<distributed::all_max>, nb::arg("x"), nb::arg("group"));

@@ -3,8 +3,10 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include "calls/list_function.h"
 #include "core.h"
-#include "tenon/mesh.h"
+#include "runtime/device.h"
+#include "tenon/shard_map.h"
 
 namespace tn::python {
 namespace {
@@ -36,6 +38,23 @@ nb::object shard_tensor(nb::handle x, const std::vector<std::string>& axes, bool
   return wrapped(shard(self_tensor(x.ptr()), spec));
 }
 
+using AxisNames = std::vector<std::vector<std::string>>;  // by tensor and dimension
+
+ShardSpecs specs_of(const AxisNames& names) { return {names.begin(), names.end()}; }
+
+nb::list call_on_workers(nb::object f, nb::handle args, const std::string& device,
+                         const AxisNames& in_specs, nb::object out_specs) {
+  UserCall call;
+  Device there = device.empty() ? current_device() : Device(device);
+  if (!is_mesh(there))
+    fail(Hint{"make one: `with tn.Mesh(data=-1):`, or give it: tn.shard_map(f, mesh, ...)"},
+         "shard_map: there is no mesh");
+  auto made_specs = [&] { return specs_of(nb::cast<AxisNames>(out_specs())); };
+  return tensor_list(flat::call_on_workers(python_function(std::move(f), "shard_map"),
+                                           read_tensors(args, "shard_map"), mesh_of(there),
+                                           specs_of(in_specs), made_specs));
+}
+
 nb::list block_list(nb::handle x) {
   UserCall call;
   nb::list list;
@@ -57,6 +76,8 @@ void bind_meshes(nb::module_& m) {
         return layout(self_tensor(x.ptr()));
       },
       nb::arg("x"));
+  m.def("_shard_map", call_on_workers, nb::arg("f"), nb::arg("args"), nb::arg("device"),
+        nb::arg("in_specs"), nb::arg("out_specs"));
   m.def("_blocks", block_list, nb::arg("x"));
   m.def(
       "_gather_blocks",
