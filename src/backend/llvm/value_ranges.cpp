@@ -49,6 +49,13 @@ class Ranges {
     return x.bounded() && x.lo > -top && x.hi < top * 0.99;
   }
 
+  bool is_plain_reciprocal(const Value& v) const {
+    Range one = known_[static_cast<size_t>(v.a)], by = known_[static_cast<size_t>(v.b)];
+    if (one.lo != 1 || one.hi != 1 || !by.bounded()) return false;
+    double least = by.lo > 0 ? by.lo : -by.hi, most = std::max(std::abs(by.lo), std::abs(by.hi));
+    return least > 0x1p-100 && most < 0x1p100;
+  }
+
  private:
   const Value& value(ValueId id) const { return k_.values[static_cast<size_t>(id)]; }
   Range range(ValueId id) const { return known_[static_cast<size_t>(id)]; }
@@ -126,6 +133,14 @@ class Ranges {
 };
 
 }  // namespace
+
+std::vector<bool> plain_reciprocals(const loop::Kernel& kernel) {
+  Ranges ranges(kernel);
+  std::vector<bool> plain;
+  for (const loop::Value& v : kernel.values)
+    plain.push_back(v.op == Op::div && v.type == DType::f32 && ranges.is_plain_reciprocal(v));
+  return plain;
+}
 
 std::vector<bool> casts_inside(const loop::Kernel& kernel) {
   Ranges ranges(kernel);

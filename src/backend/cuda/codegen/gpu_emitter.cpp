@@ -59,7 +59,7 @@ EntryCode Emitter::begin(const std::string& name) {
     symbol_param_.push_back(static_cast<int>(entry.params.size()));
     add_param(entry, Param::Kind::value, static_cast<int>(i), DType::i64, false);
   }
-  threads_.begin(name, entry.params, memory_, p_.threads);
+  threads_.begin(name, entry.params, memory_, p_);
   return entry;
 }
 

@@ -58,6 +58,8 @@ class Emitter {
   Values fold_block(ValueId id);
   Values fold_block_freely(ValueId id);
   Values fold_block_in_order(ValueId id);
+  Value* fold_lane(ValueId id);
+  void load_row();
   void store_chunk(const Values& totals, Value* unit, Value* guard);
   size_t row_elements() const;
 
@@ -71,6 +73,8 @@ class Emitter {
   llvm::Constant* identity(ValueId id, int part) const;
   Values identities(size_t slots) const;
   Pair joined(ValueId id, Pair a, Pair b);
+  /// The same where the order of zeros does not matter.
+  Pair joined_freely(ValueId id, Pair a, Pair b);
   Pair element(ValueId id, size_t e);
   void accumulate(ValueId id, size_t e, Value** acc, size_t slots);
   /// The thread's elements, in all reductions of the sweep: `slots` accumulators for each part.
@@ -114,7 +118,7 @@ class Emitter {
   bool is_contiguous(PolyId index, loop::MaskId mask) const;
   Value* load(ValueId id, size_t e);
   Value* load_element(const loop::Value& v, size_t e);
-  Values load_vector(const loop::Value& v, size_t e);
+  Values load_vector(const loop::Value& v, size_t e, bool streamed);
   void load_cut_vectors();
   Value* buffer(int number);
   Value* pointer(int buffer, PolyId index, size_t e);

@@ -53,7 +53,7 @@ llvm::Value* Emitter::load(ValueId id, size_t e) {
   const loop::Value& v = p_.value(id);
   if (!is_contiguous(v.index, v.mask) || p_.cut) return load_element(v, e);
   size_t vector = static_cast<size_t>(p_.vector), first = e - e % vector;
-  Values elements = load_vector(v, first);
+  Values elements = load_vector(v, first, p_.streamed[size_t(id)]);
   for (size_t k = 0; k < vector; ++k)
     once(0, static_cast<uint64_t>(id), first + k, [&] { return elements[k]; });
   return elements[e % vector];
@@ -83,7 +83,7 @@ llvm::Value* Emitter::load_element(const loop::Value& v, size_t e) {
 }
 
 /// The elements from `e` on, which is the first of a vector.
-Emitter::Values Emitter::load_vector(const loop::Value& v, size_t e) {
+Emitter::Values Emitter::load_vector(const loop::Value& v, size_t e, bool streamed) {
   int64_t size = size_of(v.type), piece = std::min<int64_t>(p_.vector, kAccessBytes / size);
   Type* element = ops_.memory_type(v.type);
   Type* type = access_type(b_, element, size, piece * size);
@@ -92,7 +92,9 @@ Emitter::Values Emitter::load_vector(const loop::Value& v, size_t e) {
   for (int64_t k = 0; k < p_.vector; k += piece) {
     Value* place = b_.CreateGEP(element, base, b_.getInt64(uint64_t(k)));
     threads_.touch(place, piece * size, false);
-    Value* all = b_.CreateAlignedLoad(type, place, align_of(piece * size));
+    Value* all = streamed && piece * size == kAccessBytes
+                     ? threads_.load_streamed(type, place)
+                     : b_.CreateAlignedLoad(type, place, align_of(piece * size));
     for (int64_t j = 0; j < piece; ++j) {
       Value* x = all;
       int64_t in_word = size < 4 ? std::min<int64_t>(4 / size, piece) : 1;
@@ -134,7 +136,7 @@ void Emitter::load_cut_vectors() {
     for (ValueId id : loads)
       for (size_t e = 0; e < at_.size(); e += vector) {
         Values elements;
-        if (k == 0) elements = load_vector(p_.value(id), e);
+        if (k == 0) elements = load_vector(p_.value(id), e, false);
         for (size_t j = 0; k == 1 && j < vector; ++j)
           elements.push_back(load_element(p_.value(id), e + j));
         found[k].insert(found[k].end(), elements.begin(), elements.end());

@@ -34,6 +34,13 @@ Emitter::Pair Emitter::joined(ValueId id, Pair a, Pair b) {
   return {best.value, best.index};
 }
 
+Emitter::Pair Emitter::joined_freely(ValueId id, Pair a, Pair b) {
+  Monoid monoid = p_.value(id).monoid;
+  bool extreme = monoid == Monoid::max || monoid == Monoid::min;
+  if (!extreme || part_type(id, 0) != DType::f32) return joined(id, a, b);
+  return {threads_.extreme(monoid == Monoid::max, a.x, b.x), nullptr};
+}
+
 /// What an element brings to a reduction: the identity where there is none.
 Emitter::Pair Emitter::element(ValueId id, size_t e) {
   Pair found{nullptr, nullptr};

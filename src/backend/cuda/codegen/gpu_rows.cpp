@@ -14,7 +14,7 @@ using loop::kChunk;
 using loop::kLanes;
 
 // Loads of a lane that are under way together.
-static constexpr int64_t kAhead = 16;
+static constexpr int64_t kAhead = 8;
 
 size_t Emitter::row_elements() const {
   int64_t slots = p_.group > 32 ? p_.vector : kLanes / p_.group;
@@ -97,13 +97,32 @@ void Emitter::row_sweep(size_t number_of_sweep) {
   if (p_.unrolled && stores) emit_stores(true, active_);
 }
 
+/// Loads what the first sweep needs: all of it is under way before anything waits for it.
+void Emitter::load_row() {
+  std::vector<bool> wanted(p_.kernel.values.size(), false);
+  for (ValueId id : p_.sweeps[0]) wanted[size_t(p_.value(id).a)] = true;
+  for (size_t i = wanted.size(); i-- > 0;) {
+    if (!wanted[i]) continue;
+    loop::for_each_operand(p_.kernel, p_.kernel.values[i],
+                           [&](ValueId id) { wanted[size_t(id)] = true; });
+  }
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    const loop::Value& v = p_.kernel.values[i];
+    if (!wanted[i] || v.op != loop::Op::load || p_.kernel.polys.has_values(v.index)) continue;
+    for (size_t e = 0; e < at_.size(); ++e) value(ValueId(i), e);
+  }
+}
+
 /// Folds a range, which lies in one chunk; by reduction and part.
 Emitter::Values Emitter::row_range(Value* begin, Value* end) {
   size_t slots = p_.group > 32 ? 1 : size_t(kLanes / p_.group);
   bool stores = sweep_ + 1 == p_.sweeps.size() && p_.phase == Phase::whole;
   if (p_.unrolled) {
     if (sweep_ == 0) set_row(begin, end);
-    if (p_.group > 32) return fold_block();
+    if (p_.group > 32) {
+      if (sweep_ == 0) load_row();
+      return fold_block();
+    }
     slots = p_.group == 1 ? std::min(at_.size(), size_t(kLanes)) : slots;
     Values accs = identities(slots);
     accumulate_sweep(accs, slots);
@@ -262,11 +281,11 @@ Emitter::Values Emitter::fold_block_freely(ValueId id) {
   // Apart from the lanes, which slower warps may still be reading.
   int64_t warps_at = p_.lanes_at + kLanes * 8, indices_at = warps_at + 32 * 8;
   Pair total = element(id, 0);
-  for (size_t e = 1; e < at_.size(); ++e) total = joined(id, total, element(id, e));
+  for (size_t e = 1; e < at_.size(); ++e) total = joined_freely(id, total, element(id, e));
   for (int mask = 16; mask >= 1; mask /= 2) {
     Pair other{threads_.shuffled(total.x, mask),
                indexed ? threads_.shuffled(total.index, mask) : nullptr};
-    total = joined(id, total, other);
+    total = joined_freely(id, total, other);
   }
   Value* first = b_.CreateICmpEQ(b_.CreateAnd(lane_, number(i32, 31)), number(i32, 0));
   when(first, [&] {
@@ -279,12 +298,47 @@ Emitter::Values Emitter::fold_block_freely(ValueId id) {
     Value* at = number(i32, warp);
     Pair next{shared_load(warps_at, at, type),
               indexed ? shared_load(indices_at, at, DType::i64) : nullptr};
-    total = warp == 0 ? next : joined(id, total, next);
+    total = warp == 0 ? next : joined_freely(id, total, next);
   }
   threads_.barrier();
   Values result{total.x};
   if (indexed) result.push_back(total.index);
   return result;
+}
+
+/// The elements of one lane, which lie in shared memory. Some are under way while those before
+/// them are added.
+llvm::Value* Emitter::fold_lane(ValueId id) {
+  DType type = part_type(id, 0);
+  Type *i32 = b_.getInt32Ty(), *memory = ops_.memory_type(type);
+  int64_t count = (p_.extent.value() + kLanes - 1) / kLanes, ahead = std::min(kAhead, count);
+  auto load = [&](Value* j, int64_t some) {
+    Value* at = b_.CreateAdd(b_.CreateMul(j, number(i32, kLanes)), lane_);
+    Value* base = shared_place(0, at, type);
+    Values xs;
+    for (int64_t k = 0; k < some; ++k) {
+      Value* place = b_.CreateGEP(memory, base, b_.getInt64(uint64_t(k * kLanes)));
+      xs.push_back(ops_.from_memory(b_.CreateLoad(memory, place), type));
+    }
+    return xs;
+  };
+  auto fold = [&](Value* now, auto begin, auto end) {
+    for (; begin != end; ++begin) now = joined(id, {now, nullptr}, {*begin, nullptr}).x;
+    return now;
+  };
+  int64_t whole = count / ahead * ahead;
+  Values carried = load(number(i32, 0), ahead);
+  carried.push_back(identity(id, 0));
+  carried = loop(number(i32, ahead), number(i32, whole), ahead, std::move(carried),
+                 [&](Value* j, const Values& now) {
+                   Values next = load(j, ahead);
+                   next.push_back(fold(now.back(), now.begin(), now.end() - 1));
+                   return next;
+                 });
+  Value* acc = fold(carried.back(), carried.begin(), carried.end() - 1);
+  if (whole == count) return acc;
+  Values rest = load(number(i32, whole), count - whole);
+  return fold(acc, rest.begin(), rest.end());
 }
 
 Emitter::Values Emitter::fold_block_in_order(ValueId id) {
@@ -303,24 +357,8 @@ Emitter::Values Emitter::fold_block_in_order(ValueId id) {
                             llvm::Align(uint64_t(bytes)));
   }
   threads_.barrier();
-  when(b_.CreateICmpULT(lane_, number(i32, kLanes)), [&] {
-    int64_t count = (p_.extent.value() + kLanes - 1) / kLanes, ahead = std::min(kAhead, count);
-    auto step = [&](Value* j, Value* now, int64_t some) {
-      Values xs;
-      for (int64_t k = 0; k < some; ++k) {
-        Value* at = b_.CreateMul(b_.CreateAdd(j, number(i32, k)), number(i32, kLanes));
-        xs.push_back(shared_load(0, b_.CreateAdd(at, lane_), type));
-      }
-      for (Value* x : xs) now = joined(id, {now, nullptr}, {x, nullptr}).x;
-      return now;
-    };
-    int64_t whole = count / ahead * ahead;
-    Value* acc =
-        loop(number(i32, 0), number(i32, whole), ahead, {identity(id, 0)},
-             [&](Value* j, const Values& now) { return Values{step(j, now[0], ahead)}; })[0];
-    if (whole < count) acc = step(number(i32, whole), acc, count - whole);
-    shared_store(p_.lanes_at, lane_, type, acc);
-  });
+  when(b_.CreateICmpULT(lane_, number(i32, kLanes)),
+       [&] { shared_store(p_.lanes_at, lane_, type, fold_lane(id)); });
   threads_.barrier();
   Value* in_warp = b_.CreateAnd(lane_, number(i32, 31));
   Value* other = b_.CreateAdd(in_warp, number(i32, 32));

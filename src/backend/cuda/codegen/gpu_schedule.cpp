@@ -31,7 +31,11 @@ static constexpr int kFewOps = 10;
 // Rows that one thread, a group of threads and a block hold in registers.
 static constexpr int64_t kThreadRow = 32, kGroupRow = 1024, kBlockRow = 16384;
 static constexpr int kThreadRowOps = 600;
-static constexpr int kBlockElements = 16;  // of a thread
+static constexpr int64_t kBlockBytes = 128;  // of the elements of a thread
+// A multiprocessor has so many threads, each with 64 registers, at once: what one row waits for,
+// other rows have time for. Kernels that keep more than a row may need more registers.
+static constexpr int kThreadsTogether = 1024;
+static constexpr int kFewRowOps = 32;
 static constexpr int kColumnThreads = 512;
 static constexpr int kTileThreads = 256;
 static constexpr size_t kMostTiles = 4;
@@ -48,6 +52,8 @@ class Planner {
     loop::Analysis a = loop::analyse(k_);
     p_.level = a.level, p_.needed = a.needed;
     p_.inside = codegen::casts_inside(k_);
+    p_.reciprocal = codegen::plain_reciprocals(k_);
+    p_.streamed.assign(k_.values.size(), false);
     find_axes(a);
     find_sweeps(a);
     for (size_t i = 0; i < k_.values.size(); ++i)
@@ -296,18 +302,36 @@ class Planner {
   }
 
   void plan_block_rows(int64_t extent) {
+    int64_t widest = 4;  // of what is in registers
+    for (const auto& sweep : p_.sweeps)
+      for (ValueId id : sweep) widest = std::max(widest, size_of(p_.value(p_.value(id).a).type));
     int64_t vectors = (extent + p_.vector - 1) / p_.vector;
-    int64_t most = std::max<int64_t>(kBlockElements / p_.vector, 1);
+    int64_t most = std::max<int64_t>(kBlockBytes / widest / p_.vector, 1);
     int64_t threads = std::bit_ceil(uint64_t((vectors + most - 1) / most));
     p_.threads = static_cast<int>(std::clamp<int64_t>(threads, 128, 512));
     int64_t steps = (vectors + p_.threads - 1) / p_.threads;
     p_.group = p_.threads, p_.unrolled = true;
-    int64_t widest = 1;
-    for (const auto& sweep : p_.sweeps)
-      for (ValueId id : sweep) widest = std::max(widest, size_of(p_.value(p_.value(id).a).type));
     p_.lanes_at = steps * p_.threads * p_.vector * widest;
     p_.shared_bytes = p_.lanes_at + loop::kLanes * 8 + 2 * kWarp * 8;
     p_.blocks = p_.points;
+    find_streamed();
+    if (std::ranges::count(p_.streamed, true) <= 1 && p_.ops <= kFewRowOps &&
+        steps * p_.vector * widest <= kBlockBytes)
+      p_.together = kThreadsTogether / p_.threads;
+  }
+
+  /// Loads of elements that no other point loads. Those of others stay in the near cache if these
+  /// pass it by.
+  void find_streamed() {
+    for (size_t i = 0; i < k_.values.size(); ++i) {
+      const loop::Value& v = k_.values[i];
+      if (!p_.needed[i] || v.op != Op::load || v.mask != kNone || k_.polys.has_values(v.index))
+        continue;
+      AxisSet axes = axes_in(k_, v.index);
+      bool all = true;
+      for (size_t k = 0; k < p_.extents.size(); ++k) all &= !is_wide(int(k)) || (axes >> k & 1);
+      p_.streamed[i] = all;
+    }
   }
 
   void plan_columns(int par) {

@@ -37,6 +37,7 @@ struct Part {
   std::vector<loop::ValueId> tiled;
   int unroll = 1;         // flat: vectors of a thread; others: steps of one iteration
   int threads = 128;      // of a block
+  int together = 0;       // blocks that a multiprocessor shall have at once; 0: as it comes
   int group = 1;          // rows: threads of a row; more than 32 fold through shared memory
   int lanes = 64;         // columns: lanes of the tree that a block has threads for
   bool unrolled = false;  // rows: all elements of a thread at once, kept between sweeps
@@ -51,6 +52,8 @@ struct Part {
 
   std::vector<int> level;                          // by value: the reductions before it
   std::vector<bool> needed, inside;                // by value; inside: a cast need not saturate
+  std::vector<bool> reciprocal;                    // by value: 1 / x, of an x in the middle
+  std::vector<bool> streamed;                      // by value: a load of what is loaded once
   std::vector<std::vector<loop::ValueId>> sweeps;  // the reductions that end with each
   std::vector<bool> stored_inside;                 // by store: at every point of the last sweep
 

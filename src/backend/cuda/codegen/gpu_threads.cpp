@@ -1,5 +1,6 @@
 #include "backend/cuda/codegen/gpu_threads.h"
 
+#include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/IntrinsicsNVPTX.h>
 
 #include "backend/llvm/llvm_ops.h"
@@ -20,7 +21,7 @@ Type* Threads::type_of(const Param& param) const {
 }
 
 void Threads::begin(const std::string& name, const std::vector<Param>& params,
-                    const std::vector<Memory>& memory, int threads) {
+                    const std::vector<Memory>& memory, const Part& part) {
   std::vector<Type*> types;
   if (simulated_)
     types.push_back(b_.getPtrTy());
@@ -41,7 +42,7 @@ void Threads::begin(const std::string& name, const std::vector<Param>& params,
       if (!memory[k].written) argument->addAttr(llvm::Attribute::ReadOnly);
       argument->addAttr(llvm::Attribute::getWithAlignment(module_.getContext(), llvm::Align(16)));
     }
-    return begin_kernel(function, threads);
+    return begin_kernel(function, part);
   }
   frame_ = function->getArg(0);
   Value* slots = field(0, b_.getPtrTy());
@@ -56,7 +57,7 @@ void Threads::begin(const std::string& name, const std::vector<Param>& params,
                          b_.CreateConstInBoundsGEP1_64(b_.getInt32Ty(), numbers, 1), "block");
 }
 
-void Threads::begin_kernel(llvm::Function* function, int threads) {
+void Threads::begin_kernel(llvm::Function* function, const Part& part) {
   function->setCallingConv(llvm::CallingConv::PTX_Kernel);
   llvm::LLVMContext& context = module_.getContext();
   auto note = [&](const char* what, int number) {
@@ -67,7 +68,8 @@ void Threads::begin_kernel(llvm::Function* function, int threads) {
         ->addOperand(llvm::MDNode::get(context, fields));
   };
   note("kernel", 1);
-  note("maxntidx", threads);
+  note("maxntidx", part.threads);
+  if (part.together > 0) note("minctasm", part.together);
   thread_ = b_.CreateIntrinsic(llvm::Intrinsic::nvvm_read_ptx_sreg_tid_x, {}, {});
   block_ = b_.CreateIntrinsic(llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x, {}, {});
   shared_ = module_.getGlobalVariable("shared");
@@ -128,6 +130,38 @@ Value* Threads::shuffled(Value* x, int mask) {
   }
   other = b_.CreateTrunc(other, b_.getIntNTy(bits));
   return type->isIntegerTy() ? other : b_.CreateBitCast(other, type);
+}
+
+// The approximation of the hardware is within one unit of the last place; one step of Newton's
+// method rounds it as a division does, except next to 0 and to infinity.
+Value* Threads::reciprocal(Value* x) {
+  Value* one = llvm::ConstantFP::get(x->getType(), 1.0);
+  if (simulated_) return b_.CreateFDiv(one, x);
+  Value* near = b_.CreateIntrinsic(llvm::Intrinsic::nvvm_rcp_approx_ftz_f, {}, {x});
+  auto fma = [&](Value* a, Value* b, Value* c) {
+    return b_.CreateIntrinsic(llvm::Intrinsic::fma, {x->getType()}, {a, b, c});
+  };
+  return fma(near, fma(b_.CreateFNeg(x), near, one), near);
+}
+
+Value* Threads::extreme(bool larger, Value* x, Value* y) {
+  return b_.CreateBinaryIntrinsic(larger ? llvm::Intrinsic::maximum : llvm::Intrinsic::minimum, x,
+                                  y);
+}
+
+Value* Threads::load_streamed(Type* type, Value* place) {
+  if (simulated_) return b_.CreateAlignedLoad(type, place, llvm::Align(16));
+  Type* word = b_.getInt32Ty();
+  auto* words = llvm::StructType::get(module_.getContext(), {word, word, word, word});
+  auto* call = llvm::FunctionType::get(words, {place->getType()}, false);
+  auto* load =
+      llvm::InlineAsm::get(call, "ld.global.L1::no_allocate.v4.b32 {$0, $1, $2, $3}, [$4];",
+                           "=r,=r,=r,=r,l,~{memory}", true);
+  Value* loaded = b_.CreateCall(call, load, {place});
+  Value* vector = llvm::PoisonValue::get(llvm::FixedVectorType::get(word, 4));
+  for (unsigned k = 0; k < 4; ++k)
+    vector = b_.CreateInsertElement(vector, b_.CreateExtractValue(loaded, k), uint64_t{k});
+  return b_.CreateBitCast(vector, type);
 }
 
 void Threads::touch(Value* place, int64_t bytes, bool writes) {

@@ -34,7 +34,7 @@ class Threads {
   };
   /// Begins a function with these parameters; `memory`: by parameter.
   void begin(const std::string& name, const std::vector<Param>& params,
-             const std::vector<Memory>& memory, int threads);
+             const std::vector<Memory>& memory, const Part& part);
 
   llvm::Value* thread() const { return thread_; }  // i32
   llvm::Value* block() const { return block_; }    // i32
@@ -46,11 +46,17 @@ class Threads {
   /// Threads of a warp meet, and see what the others have written.
   void warp_barrier();
   llvm::Value* shuffled(llvm::Value* x, int mask);
+  /// 1 / x of a float32 that is far from 0 and from infinity: rounded as a division is.
+  llvm::Value* reciprocal(llvm::Value* x);
+  /// The larger or the smaller of two float32, NaN if one is. Of zeros, any.
+  llvm::Value* extreme(bool larger, llvm::Value* x, llvm::Value* y);
+  /// 16 bytes of global memory that will not be read again, as `type`.
+  llvm::Value* load_streamed(llvm::Type* type, llvm::Value* place);
   /// Says that global memory is read or written.
   void touch(llvm::Value* place, int64_t bytes, bool writes);
 
  private:
-  void begin_kernel(llvm::Function* function, int threads);
+  void begin_kernel(llvm::Function* function, const Part& part);
   llvm::Type* type_of(const Param& param) const;
   llvm::Value* field(int number, llvm::Type* type);
   llvm::Value* shuffled_word(llvm::Value* x, int mask);

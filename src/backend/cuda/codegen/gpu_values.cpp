@@ -53,6 +53,7 @@ llvm::Value* Emitter::compute(ValueId id, size_t e) {
       invariant(false, "kernel {}: v{} is used before it is reduced", p_.kernel.name, id);
       return nullptr;
     default: {
+      if (p_.reciprocal[size_t(id)]) return threads_.reciprocal(operand(v.b));
       Value* a = operand(v.a);
       DType type = p_.value(v.a).type;
       if (loop::facts(v.op).operands == 1) return ops_.unary(v.op, type, a);
