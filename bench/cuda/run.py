@@ -80,6 +80,23 @@ def tiny():
     w.show("immediate x + 1, not waiting", w.best_of(lambda: tn.async_eval(x + 1), tn.synchronize))
 
 
+def device_steps(name, f, *args):
+    """What each step takes on the device."""
+    f(*args)
+    timing = tn.profile(f, calls=5)(*args)
+    print(f"{name}: {sum(step.seconds for step in timing.steps) * 1e6:.1f} us on the device")
+    for step in timing.steps:
+        print(f"{'':<4}{step.seconds * 1e6:10.2f} us  {step.name}")
+
+
+def steps():
+    x = normal(*w.SQUARE)
+    device_steps("gelu", tn.compile(tn.nn.gelu), normal(*w.GELU))
+    device_steps("softmax", tn.compile(lambda v: tn.softmax(v, axis=-1)), x)
+    device_steps("layer norm", tn.compile(tn.nn.LayerNorm(w.SQUARE[1]).to(gpu)), x)
+    device_steps("tiny call", tn.compile(lambda v: v + 1), normal(4))
+
+
 def mlp():
     batch, wide, hidden, classes = w.MLP
     with tn.device(gpu):
@@ -102,10 +119,11 @@ def mlp():
     value = step(x, labels).item()
     print(f"{'':<34}loss {value:.4f}, first call {time.perf_counter() - began:.3f} s")
     w.show("MLP step 784-256-10, batch 128", w.best_of(lambda: step(x, labels), tn.synchronize))
+    device_steps("MLP step", step, x, labels)
 
 
 def main():
-    for f in (copy, gelu, softmax, layer_norm, sums, products, tiny, mlp):
+    for f in (copy, gelu, softmax, layer_norm, sums, products, tiny, steps, mlp):
         shown(f)
 
 

@@ -1,5 +1,6 @@
 #pragma once
 // What launchers of devices share: the memory of a run, its steps on this thread, its results.
+#include "base/events.h"
 #include "plan/plan.h"
 
 namespace tn {
@@ -31,6 +32,24 @@ void run_steps(const RunMemory& memory, void* const* address, const Scalar* scal
 /// Throws the error under way of a step that runs later than its call: with the op and the user's
 /// line.
 [[noreturn]] void throw_with_place(const Step& step);
+
+/// Tells of a run from construction to destruction, and of the memory then.
+class RunEvents {
+ public:
+  explicit RunEvents(const Plan& plan) : plan_(plan) {
+    totals.runs.fetch_add(1, std::memory_order_relaxed);
+    if (has_watcher(EventKind::run)) began_ = event_time();
+  }
+  ~RunEvents() {
+    if (began_) end();
+  }
+  RunEvents(const RunEvents&) = delete;
+
+ private:
+  void end();
+  const Plan& plan_;
+  uint64_t began_ = 0;
+};
 
 /// Runs one step, on values at these addresses of the host.
 void run_step(const Step& step, void* const* buffers, const Scalar* scalars);

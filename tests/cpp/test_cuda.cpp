@@ -3,30 +3,20 @@
 #include <doctest/doctest.h>
 
 #include <csignal>
-#include <cstring>
 #include <filesystem>
 
 #include "backend/cuda/assembler.h"
 #include "backend/cuda/cuda_backend.h"
-#include "backend/cuda/cuda_kernel.h"
 #include "backend/cuda/cuda_runtime.h"
-#include "backend/cuda/mock/mock_driver.h"
 #include "backend/cuda/plan_state.h"
 #include "base/interrupt.h"
 #include "errors.h"
 #include "eval/eval.h"
 #include "files.h"
-#include "loop/kernel.h"
+#include "mock_plans.h"
 #include "tenon/tenon.h"
 
 using namespace tn;
-using cuda::mock;
-
-/// The mock for the time of a test.
-struct WithMock {
-  WithMock() { cuda::replace_driver(&cuda::mock_driver()); }
-  ~WithMock() { cuda::replace_driver(nullptr); }
-};
 
 TEST_CASE("cuda: without a driver, or with an old one") {
   cuda::replace_driver(nullptr);
@@ -127,212 +117,21 @@ TEST_CASE("cuda: large copies go through pinned memory in pieces") {
   CHECK(back.to_vector<int64_t>() == x.to_vector<int64_t>());
 }
 
-namespace {
-
-/// y = a·x + b, elementwise over f32.
-std::shared_ptr<const cuda::CudaKernel> affine(float a, float b, int64_t n) {
-  using cuda::Param;
-  auto made = std::make_shared<cuda::CudaKernel>();
-  made->image = std::make_shared<const cuda::KernelImage>();
-  uint64_t bits_a = 0, bits_b = 0;
-  std::memcpy(&bits_a, &a, 4), std::memcpy(&bits_b, &b, 4);
-  auto value = [](uint64_t bits) {
-    return Param{Param::Kind::value, 0, DType::i64, static_cast<int64_t>(bits)};
-  };
-  made->entries.push_back({"affine",
-                           1,
-                           32,
-                           0,
-                           {{Param::Kind::buffer, 0},
-                            {Param::Kind::buffer, 1},
-                            value(bits_a),
-                            value(bits_b),
-                            value(static_cast<uint64_t>(n))}});
-  return made;
-}
-
-/// z = s·(x + y).
-std::shared_ptr<const cuda::CudaKernel> scaled_sum(int64_t n) {
-  using cuda::Param;
-  auto made = std::make_shared<cuda::CudaKernel>();
-  made->image = std::make_shared<const cuda::KernelImage>();
-  made->room_bytes = 64;
-  made->entries.push_back(
-      {"to_room", 1, 32, 0, {{Param::Kind::room}, {Param::Kind::scalar, 0, DType::f32}}});
-  made->entries.push_back({"scaled_sum",
-                           1,
-                           32,
-                           0,
-                           {{Param::Kind::buffer, 0},
-                            {Param::Kind::buffer, 1},
-                            {Param::Kind::buffer, 2},
-                            {Param::Kind::room},
-                            {Param::Kind::value, 0, DType::i64, n}}});
-  made->entries.push_back({"never", 0, 32, 0, {}});
-  return made;
-}
-
-float* floats(uint64_t address) { return static_cast<float*>(cuda::mock_memory(address)); }
-float as_float(uint64_t bits) {
-  float value;
-  std::memcpy(&value, &bits, 4);
-  return value;
-}
-
-void add_mock_kernels() {
-  mock().kernels["affine"] = {5, [](const uint64_t* p, int64_t, int64_t) {
-                                for (uint64_t i = 0; i < p[4]; ++i)
-                                  floats(p[1])[i] =
-                                      as_float(p[2]) * floats(p[0])[i] + as_float(p[3]);
-                              }};
-  mock().kernels["to_room"] = {
-      2, [](const uint64_t* p, int64_t, int64_t) { floats(p[0])[0] = as_float(p[1]); }};
-  mock().kernels["scaled_sum"] = {5, [](const uint64_t* p, int64_t, int64_t) {
-                                    for (uint64_t i = 0; i < p[4]; ++i)
-                                      floats(p[2])[i] =
-                                          floats(p[3])[0] * (floats(p[0])[i] + floats(p[1])[i]);
-                                  }};
-  mock().kernels["never"] = {0, [](const uint64_t*, int64_t, int64_t) { FAIL("it was launched"); }};
-}
-
-/// u = 2x + 1; v = 3x; w = s·(u + v); t = 5w, in the memory of u.
-std::shared_ptr<Plan> diamond(int64_t n) {
-  auto plan = std::make_shared<Plan>();
-  plan->inputs = 1, plan->scalars = 1;
-  plan->target = cuda::target_of(80);
-  int64_t bytes = n * 4;
-  plan->bytes = {bytes, bytes, bytes, bytes};
-  plan->blocks = {{bytes}, {3 * 256}};
-  plan->spots = {{1, 0}, {1, 256}, {1, 512}, {0, 0}};
-  auto step = [&](auto code, std::vector<int32_t> buffers, std::vector<int32_t> writes,
-                  const char* name) {
-    Step made{.what = KernelStep{.kernel = std::make_shared<loop::Kernel>(), .code = code},
-              .buffers = std::move(buffers),
-              .writes = std::move(writes),
-              .name = name};
-    plan->steps.push_back(std::move(made));
-    return &plan->steps.back();
-  };
-  step(affine(2, 1, n), {0, 1}, {1}, "u");
-  step(affine(3, 0, n), {0, 2}, {1}, "v");
-  step(scaled_sum(n), {1, 2, 3}, {2}, "w")->scalars = {0};
-  step(affine(5, 0, n), {3, 1}, {1}, "t");
-  step(affine(1, 0, n), {1, 4}, {1}, "copy of t");
-  plan->outputs = {{4, 0}};
-  return plan;
-}
-
-}  // namespace
-
-TEST_CASE("cuda: a plan is a graph from its second run on, and changed where values change") {
+TEST_CASE("cuda: one event serves work on its heels, and whoever waits has one") {
   WithMock with;
-  add_mock_kernels();
-  Device gpu("cuda");
-  constexpr int64_t n = 9;
-  auto placed = std::make_shared<const PlacedPlan>(PlacedPlan{gpu, diamond(n), {}});
-  mock().launches = mock().graph_launches = mock().graphs_built = mock().nodes_set = 0;
-  Tensor host = arange(0, n, 1, float32);
-  auto bound = [](const Tensor& t) { return bound_of(t.node()->slots()[0]); };
-  Tensor x = host.to(gpu), other = (host + 1).to(gpu);
-  eval({x, other});
-  auto run = [&](const Tensor& in, double s) {
-    Scalar scalar(s);
-    Bound out;
-    Bound given = bound(in);
-    cuda::runtime().run(placed, {&given, 1}, &scalar, {&out, 1}, nullptr);
-    HostView view(out);
-    return std::vector<float>(view.data<float>(), view.data<float>() + n);
-  };
-  auto expected = [&](float first, float s) {
-    std::vector<float> all;
-    for (int64_t i = 0; i < n; ++i) {
-      float v = first + static_cast<float>(i);
-      all.push_back(5 * (s * ((2 * v + 1) + 3 * v)));
-    }
-    return all;
-  };
-  CHECK(run(x, 2) == expected(0, 2));
-  CHECK(mock().launches == 6);
-  CHECK(mock().graphs_built == 0);
-  for (int i = 0; i < 5; ++i) CHECK(run(x, 2) == expected(0, 2));
-  CHECK(mock().launches == 6);
-  CHECK(mock().graph_launches == 5);
-  CHECK(mock().graphs_built == 1);
-  CHECK(mock().nodes_set == 0);
-  for (int i = 0; i < 4; ++i) CHECK(run(x, 3 + i) == expected(0, static_cast<float>(3 + i)));
-  CHECK(mock().graphs_built == 1);
-  CHECK(mock().nodes_set == 4);  // the number alone
-  int set = mock().nodes_set;
-  for (int i = 0; i < 8; ++i) {  // operands that alternate have a graph each
-    CHECK(run(other, 6) == expected(1, 6));
-    CHECK(run(x, 6) == expected(0, 6));
+  cuda::Gpu& gpu = cuda::gpu_of(Device("cuda"));
+  gpu.wait_for_all();
+  auto give = [&] { return gpu.give([](cuda::Stream) {}, [] { return "work"; }); };
+  std::vector<uint64_t> numbers;
+  for (int i = 0; i < 200; ++i) numbers.push_back(give());
+  CHECK(numbers.back() == numbers.front() + 199);
+  for (size_t i : {size_t{150}, size_t{197}, size_t{199}}) {
+    gpu.wait(numbers[i]);
+    CHECK(gpu.done() >= numbers[i]);
+    CHECK(gpu.done() <= numbers.back());
   }
-  CHECK(mock().graphs_built == 2);
-  CHECK(mock().nodes_set <= set + 1);
-}
-
-TEST_CASE("cuda: graphs that could not be made or changed are made anew") {
-  WithMock with;
-  add_mock_kernels();
-  Device gpu("cuda");
-  PlacedPlan placed{gpu, diamond(9), {}};
-  cuda::Gpu& its = cuda::gpu_of(gpu);
-  cuda::PlanState state(its, placed);
-  BufferRef memory = allocate(5 * 512, gpu);
-  auto* at = static_cast<char*>(memory->address);
-  void* address[] = {at, at + 512, at + 1024, at + 1536, at + 2048};
-  auto run = [&](double s) {
-    Scalar scalar(s);
-    auto* in = static_cast<float*>(cuda::mock_memory(reinterpret_cast<uint64_t>(at)));
-    for (int i = 0; i < 9; ++i) in[i] = 1;
-    state.submit({address, &scalar, reinterpret_cast<cuda::Address>(at) + 2304}, its.stream);
-    return *static_cast<float*>(cuda::mock_memory(reinterpret_cast<uint64_t>(address[4])));
-  };
-  CHECK(run(1) == 30);
-  mock().instantiate = cuda::kOutOfMemory;
-  CHECK_THROWS(run(1));
-  mock().instantiate = 0;
-  CHECK(run(1) == 30);
-  CHECK(run(2) == 60);
-  mock().set_params = 1, mock().instantiate = cuda::kOutOfMemory;
-  CHECK_THROWS(run(3));
-  mock().set_params = mock().instantiate = 0;
-  for (int s : {2, 3, 2, 4}) CHECK(run(s) == 30.F * static_cast<float>(s));
-}
-
-TEST_CASE("cuda: a run that fails says whether it has overwritten what it was given") {
-  WithMock with;
-  add_mock_kernels();
-  Device gpu("cuda");
-  auto plan = diamond(9);
-  plan->donated = {9 * 4};
-  plan->blocks[0].input = 0;
-  plan->first_overwrite = 4;
-  auto placed = std::make_shared<const PlacedPlan>(PlacedPlan{gpu, plan, {}});
-  Plan outer;
-  outer.inputs = 1, outer.scalars = 1, outer.outputs = plan->outputs;
-  auto parts = std::make_shared<Plan::Parts>();
-  parts->list.push_back({placed, {0}, {1}, {0}, {36}});
-  parts->run = [](const Plan& whole, std::span<const Bound> in, const Scalar* scalars,
-                  std::span<Bound> out, bool* overwritten) {
-    run(whole.parts->list[0].plan, in, scalars, out, overwritten);
-  };
-  outer.parts = parts;
-  Scalar scalar(2.0);
-  Bound out;
-  auto fails = [&](size_t first_overwrite) {
-    plan->first_overwrite = first_overwrite;
-    Tensor host = arange(0, 9, 1, float32);
-    eval({host});
-    Bound given = copy_to(gpu, bound_of(host.node()->slots()[0]), 36);
-    mock().launches_left = 1, mock().instantiate = cuda::kOutOfMemory;
-    bool overwritten = false;
-    CHECK_THROWS(run(outer, {&given, 1}, &scalar, {&out, 1}, &overwritten));
-    mock().launches_left = -1, mock().instantiate = cuda::kSuccess;
-    return overwritten;
-  };
-  CHECK(fails(4));
-  CHECK(!fails(plan->steps.size()));
+  gpu.wait(give());
+  CHECK(gpu.done() == numbers.back() + 1);
 }
 
 TEST_CASE("cuda: the user's handlers may copy while a copy waits") {
@@ -358,19 +157,6 @@ TEST_CASE("cuda: the user's handlers may copy while a copy waits") {
   mock().is_busy = false;
   CHECK(handled == 1);
   CHECK(to == from);
-}
-
-TEST_CASE("cuda: what may run beside each other is not ordered") {
-  WithMock with;
-  add_mock_kernels();
-  Device gpu("cuda");
-  PlacedPlan placed{gpu, diamond(9), {}};
-  cuda::PlanState state(cuda::gpu_of(gpu), placed);
-  REQUIRE(state.is_device_only());
-  std::vector<std::vector<size_t>> after;
-  for (const cuda::Item& item : state.items()) after.push_back(item.after);
-  // w follows u and v; t overwrites u after w has read it.
-  CHECK(after == std::vector<std::vector<size_t>>{{}, {}, {1, 0}, {2}, {3}});
 }
 
 TEST_CASE("cuda: a failed kernel is reported with what was under way") {
@@ -474,7 +260,13 @@ TEST_CASE("cuda: declarations are those of cuda.h") {
   CHECK(cuda::kMostSharedBytes == CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
   CHECK(cuda::kFunctionSharedBytes == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
   CHECK(cuda::kPoolReleaseThreshold == CU_MEMPOOL_ATTR_RELEASE_THRESHOLD);
+  CHECK(cuda::kThreadsOfEach == CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR);
+  CHECK(cuda::kRegistersOfEach == CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR);
+  CHECK(cuda::kSharedBytesOfEach == CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR);
+  CHECK(cuda::kFunctionRegisters == CU_FUNC_ATTRIBUTE_NUM_REGS);
+  CHECK(cuda::kFunctionSharedShare == CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT);
   CHECK(cuda::kStreamNonBlocking == CU_STREAM_NON_BLOCKING);
+  CHECK(cuda::kEventWithTiming == CU_EVENT_DEFAULT);
   CHECK(cuda::kEventNoTiming == CU_EVENT_DISABLE_TIMING);
   CHECK(cuda::kCaptureRelaxed == CU_STREAM_CAPTURE_MODE_RELAXED);
   CHECK(cuda::kJitErrorLog == CU_JIT_ERROR_LOG_BUFFER);

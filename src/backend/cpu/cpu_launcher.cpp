@@ -153,33 +153,18 @@ std::string names_of(const Plan& plan) {
   return names;
 }
 
-/// Tells of a run from construction to destruction, and of the memory then.
-class RunEvents {
- public:
-  explicit RunEvents(const Plan& plan) : plan_(plan) {
-    totals.runs.fetch_add(1, std::memory_order_relaxed);
-    if (has_watcher(EventKind::run)) began_ = event_time();
-  }
-  ~RunEvents() {
-    if (began_) end();
-  }
-
- private:
-  [[gnu::noinline]] void end() {
-    Event event(EventKind::run, names_of(plan_), began_);
-    event.value = plan_.steps.size();
-    post_span(event);
-    Event memory(EventKind::memory, "", event_time());
-    memory.value = active_memory();
-    post(memory);
-  }
-  const Plan& plan_;
-  uint64_t began_ = 0;
-};
-
 char* host_bytes(const Buffer& buffer) { return static_cast<char*>(host_address(buffer)); }
 
 }  // namespace
+
+void RunEvents::end() {
+  Event event(EventKind::run, names_of(plan_), began_);
+  event.value = plan_.steps.size();
+  post_span(event);
+  Event memory(EventKind::memory, "", event_time());
+  memory.value = active_memory();
+  post(memory);
+}
 
 void take_blocks(const Plan& plan, Device device, std::span<const Bound> inputs,
                  BufferRef* blocks) {

@@ -9,6 +9,7 @@
 #include "backend/launcher.h"
 #include "base/at_fork.h"
 #include "base/error.h"
+#include "base/stack_array.h"
 
 namespace tn::cuda {
 namespace {
@@ -66,23 +67,23 @@ class CudaRuntime final : public DeviceRuntime {
   void run(const std::shared_ptr<const PlacedPlan>& placed, std::span<const Bound> inputs,
            const Scalar* scalars, std::span<Bound> outputs, bool* overwritten) override {
     const Plan& plan = *placed->plan;
+    RunEvents events(plan);
     Gpu& its = gpu(placed->device);
     PlanState& state = state_of(its, *placed);
-    std::vector<BufferRef> blocks(plan.blocks.size());
+    StackArray<BufferRef, 8> blocks(plan.blocks.size());
     take_blocks(plan, placed->device, inputs, blocks.data());  // before others hold inputs
-    std::vector<Bound> in;
-    in.reserve(inputs.size());
-    for (const Bound& value : inputs)  // single values of the host travel
-      in.push_back(aligned(its, copy_to(placed->device, value, value.bytes())));
+    StackArray<Bound, 16> in(inputs.size());
+    for (size_t i = 0; i < inputs.size(); ++i)  // single values of the host travel
+      in[i] = aligned(its, copy_to(placed->device, inputs[i], inputs[i].bytes()));
     BufferRef room;
     if (state.room_bytes() > 0)
       room = tn::allocate(static_cast<size_t>(state.room_bytes()), placed->device);
-    RunMemory memory{plan, in, placed->constants, blocks.data()};
-    std::vector<void*> address(memory.size());
+    RunMemory memory{plan, in.all(), placed->constants, blocks.data()};
+    StackArray<void*, 64> address(memory.size());
     memory.find(address.data(), device_bytes);
     RunValues values{address.data(), scalars, room ? address_of({room, 0}) : 0};
     uint64_t number = PlanRun{its, placed, state, memory, values}.run(overwritten);
-    for (const BufferRef& block : blocks) block->ready = number;
+    for (const BufferRef& block : blocks.all()) block->ready = number;
     give_results(memory, outputs);
   }
 

@@ -36,9 +36,12 @@ struct KernelNode {
 // Values of the driver's enumerations.
 inline constexpr Result kSuccess = 0, kOutOfMemory = 2, kNotReady = 600;
 inline constexpr int kMultiprocessors = 16, kMajor = 75, kMinor = 76, kMostSharedBytes = 97;
+inline constexpr int kThreadsOfEach = 39, kSharedBytesOfEach = 81, kRegistersOfEach = 82;
+inline constexpr int kFunctionRegisters = 4;
+inline constexpr int kFunctionSharedShare = 9;   // CU_FUNC_ATTRIBUTE_PREFERRED_..._CARVEOUT
 inline constexpr int kFunctionSharedBytes = 8;   // CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE
 inline constexpr int kPoolReleaseThreshold = 4;  // CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
-inline constexpr unsigned kStreamNonBlocking = 1, kEventNoTiming = 2;
+inline constexpr unsigned kStreamNonBlocking = 1, kEventWithTiming = 0, kEventNoTiming = 2;
 inline constexpr int kCaptureRelaxed = 2;
 inline constexpr int kJitErrorLog = 5, kJitErrorLogBytes = 6;
 
@@ -76,9 +79,12 @@ inline constexpr int kJitErrorLog = 5, kJitErrorLogBytes = 6;
   X(cuEventRecord, (EventHandle, Stream))                                                      \
   X(cuEventQuery, (EventHandle))                                                               \
   X(cuEventSynchronize, (EventHandle))                                                         \
+  X(cuEventElapsedTime, (float*, EventHandle, EventHandle))                                    \
+  X(cuEventDestroy_v2, (EventHandle))                                                          \
   X(cuModuleLoadDataEx, (Module*, const void*, unsigned, int*, void**))                        \
   X(cuModuleUnload, (Module))                                                                  \
   X(cuModuleGetFunction, (Function*, Module, const char*))                                     \
+  X(cuFuncGetAttribute, (int*, int, Function))                                                 \
   X(cuFuncSetAttribute, (Function, int, int))                                                  \
   X(cuLaunchKernel, (Function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,     \
                      unsigned, Stream, void**, void**))                                        \

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "backend/cuda/cuda_backend.h"
+#include "backend/cuda/step_times.h"
 #include "base/at_fork.h"
 #include "base/error.h"
 #include "base/interrupt.h"
@@ -27,6 +28,8 @@ Gpu::Gpu(const Driver& table, int number)
     return value;
   };
   multiprocessors = ask(kMultiprocessors);
+  threads_of_each = ask(kThreadsOfEach), registers_of_each = ask(kRegistersOfEach);
+  shared_bytes_of_each = ask(kSharedBytesOfEach);
   check(driver, driver.cuDeviceTotalMem_v2(&total_bytes, device), "cuDeviceTotalMem");
   Result made = driver.cuDevicePrimaryCtxRetain(&context_, device);
   if (made == kOutOfMemory)
@@ -76,15 +79,19 @@ uint64_t Gpu::give(const std::function<void(Stream)>& submit, std::function<std:
         try {
           submit(stream);
         } catch (const InternalError&) {  // of this work, or of what was under way?
-          Result before = driver.cuEventQuery(events_[given_ % kMostAhead]);
+          Result before = marks_.empty() ? kSuccess : driver.cuEventQuery(marks_.back().event);
           if (before != kSuccess && before != kNotReady) fail_broken(before);
           throw;
         }
-        uint64_t number = given_ + 1;
-        Result result = driver.cuEventRecord(events_[number % kMostAhead], stream);
-        under_way_.push_back({number, std::move(what)});
-        given_ = number;
-        if (result != kSuccess) fail_broken(result);
+        under_way_.push_back({++given_, std::move(what)});
+        uint64_t number = given_;
+        // Of work that follows on its heels one event serves several. Whoever waits for one that
+        // has none makes it then.
+        constexpr uint64_t kMostUnmarked = 4;
+        constexpr auto kOnItsHeels = std::chrono::microseconds(10);
+        if (number - marked_ >= kMostUnmarked ||
+            std::chrono::steady_clock::now() - last_mark_ > kOnItsHeels)
+          mark();
         return number;
       }
       oldest = given_ + 1 - kMostAhead;
@@ -93,22 +100,37 @@ uint64_t Gpu::give(const std::function<void(Stream)>& submit, std::function<std:
   }
 }
 
+/// Records an event behind all work. Under the lock. At most kMostAhead are in use, since each is
+/// behind other work.
+void Gpu::mark() {
+  EventHandle event = events_[marks_made_++ % kMostAhead];
+  Result result = driver.cuEventRecord(event, stream);
+  marks_.push_back({given_, event});
+  marked_ = given_;
+  last_mark_ = std::chrono::steady_clock::now();
+  if (result != kSuccess) fail_broken(result);
+}
+
 /// Finds out whether work is done. Under the lock.
 void Gpu::look(uint64_t number) {
   if (!broken_.empty()) throw_internal(broken_);
   if (done() >= number) return;
-  Result result = driver.cuEventQuery(events_[number % kMostAhead]);
+  if (marked_ < number) mark();
+  auto behind = std::ranges::lower_bound(marks_, number, {}, &Mark::number);
+  Result result = driver.cuEventQuery(behind->event);
   if (result == kNotReady) return;
   if (result != kSuccess) fail_broken(result);
-  done_.store(number, std::memory_order_release);
-  while (!under_way_.empty() && under_way_.front().number <= number) under_way_.pop_front();
+  uint64_t last = behind->number;
+  marks_.erase(marks_.begin(), behind + 1);
+  done_.store(last, std::memory_order_release);
+  while (!under_way_.empty() && under_way_.front().number <= last) under_way_.pop_front();
 }
 
 /// A failed kernel ends the context: nothing runs there any more.
 void Gpu::fail_broken(Result result) {
-  for (const Work& work : under_way_)
-    if (driver.cuEventQuery(events_[work.number % kMostAhead]) == kSuccess)
-      done_.store(work.number, std::memory_order_release);
+  for (const Mark& mark : marks_)
+    if (driver.cuEventQuery(mark.event) == kSuccess)
+      done_.store(mark.number, std::memory_order_release);
   std::string suspects;
   int named = 0;
   for (const Work& work : under_way_) {
@@ -132,8 +154,7 @@ void Gpu::wait(uint64_t number) {
   for (;;) {
     {
       std::lock_guard lock(mutex_);
-      // The event of older work has been recorded again.
-      look(given_ >= number + kMostAhead ? given_ + 1 - kMostAhead : number);
+      look(number);
     }
     if (done() >= number) return;
     Clock::time_point now = Clock::now();
@@ -155,6 +176,7 @@ void Gpu::wait_for_all() {
 }
 
 uint64_t Gpu::copy_in(Address to, const void* from, size_t bytes) {
+  CopyTime time("copy to the device", bytes);
   uint64_t number = 0;
   size_t at = 0;
   do {
@@ -174,6 +196,7 @@ uint64_t Gpu::copy_in(Address to, const void* from, size_t bytes) {
 }
 
 void Gpu::copy_out(void* to, Address from, size_t bytes) {
+  CopyTime time("copy to the host", bytes);
   struct Part {
     Staging::Piece piece;
     size_t at, bytes;

@@ -1,6 +1,7 @@
 #pragma once
 // One GPU: its context, its memory, its stream and the work that is under way there.
 #include <atomic>
+#include <chrono>
 #include <deque>
 #include <functional>
 #include <map>
@@ -95,6 +96,7 @@ class Gpu {
   std::string name;
   Target target;
   int multiprocessors = 0;
+  int threads_of_each = 0, registers_of_each = 0, shared_bytes_of_each = 0;  // multiprocessor
   size_t total_bytes = 0;
   Stream stream = nullptr, capturing = nullptr;  // the second records library calls only
   Pool pool{*this};
@@ -127,15 +129,23 @@ class Gpu {
     uint64_t number;
     std::function<std::string()> what;
   };
+  /// An event behind this work and all before it.
+  struct Mark {
+    uint64_t number;
+    EventHandle event;
+  };
+  void mark();
   void look(uint64_t number);
   [[noreturn]] void fail_broken(Result result);
 
   Context context_ = nullptr;
   int generation_;
-  std::mutex mutex_;  // of what follows, and of the stream
-  EventHandle events_[kMostAhead] = {};
+  std::mutex mutex_;                     // of what follows, and of the stream
+  EventHandle events_[kMostAhead] = {};  // used in turn
   std::deque<Work> under_way_;
-  uint64_t given_ = 0;
+  std::deque<Mark> marks_;                            // of what is not known to be done
+  uint64_t given_ = 0, marked_ = 0, marks_made_ = 0;  // numbers of the last, and how many
+  std::chrono::steady_clock::time_point last_mark_{};
   std::atomic<uint64_t> done_ = 0;
   std::string broken_;  // what all use of it reports from now on
   Staging staging_{*this};

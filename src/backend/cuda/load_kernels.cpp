@@ -38,6 +38,21 @@ Module load_image(const Gpu& gpu, const KernelImage& image) {
   return made;
 }
 
+/// Shared memory for as many blocks as a multiprocessor has registers and threads for. The rest of
+/// that memory is cache.
+void ask_for_shared_memory(const Gpu& gpu, Function function, const Entry& entry) {
+  constexpr int64_t kOwnBytes = 1024;  // of the driver, in each block
+  int registers = 0;
+  if (gpu.driver.cuFuncGetAttribute(&registers, kFunctionRegisters, function) != kSuccess) return;
+  int64_t of_block = (registers + 7) / 8 * 8 * int64_t{entry.threads};
+  int64_t blocks = std::min(gpu.threads_of_each / int64_t{entry.threads},
+                            gpu.registers_of_each / std::max<int64_t>(of_block, 1));
+  int64_t bytes = std::max<int64_t>(blocks, 1) * (entry.shared_bytes + kOwnBytes);
+  int64_t percent = (bytes * 100 + gpu.shared_bytes_of_each - 1) / gpu.shared_bytes_of_each;
+  gpu.driver.cuFuncSetAttribute(function, kFunctionSharedShare,  // a wish
+                                static_cast<int>(std::min<int64_t>(percent, 100)));
+}
+
 Function find_entry(const Gpu& gpu, Module module, const Entry& entry) {
   Function made = nullptr;
   check(gpu.driver, gpu.driver.cuModuleGetFunction(&made, module, entry.name.c_str()),
@@ -48,6 +63,7 @@ Function find_entry(const Gpu& gpu, Module module, const Entry& entry) {
           gpu.driver.cuFuncSetAttribute(made, kFunctionSharedBytes,
                                         static_cast<int>(entry.shared_bytes)),
           "cuFuncSetAttribute");
+  if (entry.shared_bytes > 0) ask_for_shared_memory(gpu, made, entry);
   return made;
 }
 

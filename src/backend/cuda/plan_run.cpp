@@ -71,8 +71,9 @@ std::function<std::string()> PlanRun::name_of_plan() const {
 
 uint64_t PlanRun::run(bool* overwritten) {
   size_t steps = memory_.plan.steps.size(), first = memory_.plan.first_overwrite;
-  if (state_.is_device_only() && !waits_for_steps()) {
-    if (steps == 0) return 0;
+  if (steps == 0) return 0;
+  if (has_watcher(EventKind::step)) times_.emplace(gpu_);
+  if (state_.is_device_only() && !waits_for_steps() && !times_) {
     auto submit = [&](Stream stream) {
       if (first < steps && overwritten) *overwritten = true;
       state_.submit(values_, stream);
@@ -84,15 +85,31 @@ uint64_t PlanRun::run(bool* overwritten) {
     if (i == first && overwritten) *overwritten = true;
     run_step(i);
   }
+  if (times_) times_->tell(last_);
   return last_;
 }
 
+/// Steps that the host has a part in are reported by its clock, when they are over.
 void PlanRun::run_step(size_t number) {
+  if (!times_ || state_.is_item(number)) return run_unwatched(number);
+  times_->tell(last_);
+  const Step& step = memory_.plan.steps[number];
+  Event event(EventKind::step, step.name, event_time());
+  event.place = step.loc.bits;
+  run_unwatched(number);
+  if (has_watcher(EventKind::step)) post_span(event);
+}
+
+void PlanRun::run_unwatched(size_t number) {
   const Step& step = memory_.plan.steps[number];
   try {
     if (state_.is_item(number)) {
-      last_ = gpu_.give([&](Stream stream) { state_.submit_step(number, values_, stream); },
-                        [name = name_of(step)] { return name; });
+      auto submit = [&](Stream stream) {
+        if (times_) times_->begin(step, stream);
+        state_.submit_step(number, values_, stream);
+        if (times_) times_->end(stream);
+      };
+      last_ = gpu_.give(submit, [name = name_of(step)] { return name; });
     } else if (const auto* control = std::get_if<ControlStep>(&step.what)) {
       std::vector<void*> buffers;
       for (int32_t b : step.buffers) buffers.push_back(values_.address[static_cast<size_t>(b)]);

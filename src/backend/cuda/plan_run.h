@@ -1,6 +1,9 @@
 #pragma once
 // One run of a plan on a GPU.
+#include <optional>
+
 #include "backend/cuda/plan_state.h"
+#include "backend/cuda/step_times.h"
 #include "backend/launcher.h"
 
 namespace tn::cuda {
@@ -17,6 +20,7 @@ class PlanRun {
 
  private:
   void run_step(size_t number);
+  void run_unwatched(size_t number);
   void run_on_host(const Step& step);
   size_t bytes_of(int32_t buffer) const;
   Address address_of(int32_t buffer) const {
@@ -30,6 +34,7 @@ class PlanRun {
   const RunMemory& memory_;
   RunValues values_;
   uint64_t last_ = 0;
+  std::optional<StepTimes> times_;  // where someone watches
 };
 
 }  // namespace tn::cuda

@@ -31,7 +31,9 @@ struct ModuleOfDriver {
   std::string image;
 };
 struct ContextOfDriver {};
-struct EventOfDriver {};
+struct EventOfDriver {
+  int recorded = 0;  // how many were before
+};
 struct MemoryPoolOfDriver {};
 
 Mock& mock() {
@@ -209,7 +211,14 @@ void make_streams(Driver& d) {
     return kSuccess;
   };
   d.cuEventCreate = [](EventHandle* out, unsigned) { return *out = new EventOfDriver, kSuccess; };
-  d.cuEventRecord = [](EventHandle, Stream) { return kSuccess; };
+  d.cuEventRecord = [](EventHandle event, Stream) {
+    static int recorded = 0;
+    return event->recorded = ++recorded, kSuccess;
+  };
+  d.cuEventElapsedTime = [](float* out, EventHandle from, EventHandle to) {
+    return *out = static_cast<float>(to->recorded - from->recorded) * 4e-6F, kSuccess;
+  };
+  d.cuEventDestroy_v2 = [](EventHandle event) { return delete event, kSuccess; };
   d.cuEventQuery = [](EventHandle) { return mock().is_busy ? kNotReady : mock().broken; };
   d.cuEventSynchronize = [](EventHandle) { return mock().broken; };
   d.cuLaunchKernel = [](Function f, unsigned blocks, unsigned, unsigned, unsigned threads, unsigned,
@@ -228,6 +237,7 @@ void make_modules(Driver& d) {
     *out = new FunctionOfDriver{name, &found->second};
     return kSuccess;
   };
+  d.cuFuncGetAttribute = [](int* out, int, Function) { return *out = 32, kSuccess; };
   d.cuFuncSetAttribute = [](Function, int, int) { return kSuccess; };
 }
 

@@ -1,0 +1,160 @@
+// Runs of plans on CUDA devices, against a mock of the driver.
+#include "backend/cuda/cuda_runtime.h"
+#include "backend/cuda/plan_state.h"
+#include "errors.h"
+#include "eval/eval.h"
+#include "mock_plans.h"
+#include "observe/event_recorder.h"
+#include "runtime/device.h"
+#include "tenon/tenon.h"
+
+using namespace tn;
+
+TEST_CASE("cuda: a plan is a graph from its second run on, and changed where values change") {
+  WithMock with;
+  add_mock_kernels();
+  Device gpu("cuda");
+  constexpr int64_t n = 9;
+  auto placed = std::make_shared<const PlacedPlan>(PlacedPlan{gpu, diamond(n), {}});
+  mock().launches = mock().graph_launches = mock().graphs_built = mock().nodes_set = 0;
+  Tensor host = arange(0, n, 1, float32);
+  auto bound = [](const Tensor& t) { return bound_of(t.node()->slots()[0]); };
+  Tensor x = host.to(gpu), other = (host + 1).to(gpu);
+  eval({x, other});
+  auto run = [&](const Tensor& in, double s) {
+    Scalar scalar(s);
+    Bound out;
+    Bound given = bound(in);
+    cuda::runtime().run(placed, {&given, 1}, &scalar, {&out, 1}, nullptr);
+    HostView view(out);
+    return std::vector<float>(view.data<float>(), view.data<float>() + n);
+  };
+  auto expected = [&](float first, float s) {
+    std::vector<float> all;
+    for (int64_t i = 0; i < n; ++i) {
+      float v = first + static_cast<float>(i);
+      all.push_back(5 * (s * ((2 * v + 1) + 3 * v)));
+    }
+    return all;
+  };
+  CHECK(run(x, 2) == expected(0, 2));
+  CHECK(mock().launches == 6);
+  CHECK(mock().graphs_built == 0);
+  for (int i = 0; i < 5; ++i) CHECK(run(x, 2) == expected(0, 2));
+  CHECK(mock().launches == 6);
+  CHECK(mock().graph_launches == 5);
+  CHECK(mock().graphs_built == 1);
+  CHECK(mock().nodes_set == 0);
+  for (int i = 0; i < 4; ++i) CHECK(run(x, 3 + i) == expected(0, static_cast<float>(3 + i)));
+  CHECK(mock().graphs_built == 1);
+  CHECK(mock().nodes_set == 4);  // the number alone
+  int set = mock().nodes_set;
+  for (int i = 0; i < 8; ++i) {  // operands that alternate have a graph each
+    CHECK(run(other, 6) == expected(1, 6));
+    CHECK(run(x, 6) == expected(0, 6));
+  }
+  CHECK(mock().graphs_built == 2);
+  CHECK(mock().nodes_set <= set + 1);
+}
+
+TEST_CASE("cuda: graphs that could not be made or changed are made anew") {
+  WithMock with;
+  add_mock_kernels();
+  Device gpu("cuda");
+  PlacedPlan placed{gpu, diamond(9), {}};
+  cuda::Gpu& its = cuda::gpu_of(gpu);
+  cuda::PlanState state(its, placed);
+  BufferRef memory = allocate(5 * 512, gpu);
+  auto* at = static_cast<char*>(memory->address);
+  void* address[] = {at, at + 512, at + 1024, at + 1536, at + 2048};
+  auto run = [&](double s) {
+    Scalar scalar(s);
+    auto* in = static_cast<float*>(cuda::mock_memory(reinterpret_cast<uint64_t>(at)));
+    for (int i = 0; i < 9; ++i) in[i] = 1;
+    state.submit({address, &scalar, reinterpret_cast<cuda::Address>(at) + 2304}, its.stream);
+    return *static_cast<float*>(cuda::mock_memory(reinterpret_cast<uint64_t>(address[4])));
+  };
+  CHECK(run(1) == 30);
+  mock().instantiate = cuda::kOutOfMemory;
+  CHECK_THROWS(run(1));
+  mock().instantiate = 0;
+  CHECK(run(1) == 30);
+  CHECK(run(2) == 60);
+  mock().set_params = 1, mock().instantiate = cuda::kOutOfMemory;
+  CHECK_THROWS(run(3));
+  mock().set_params = mock().instantiate = 0;
+  for (int s : {2, 3, 2, 4}) CHECK(run(s) == 30.F * static_cast<float>(s));
+}
+
+TEST_CASE("cuda: a run that fails says whether it has overwritten what it was given") {
+  WithMock with;
+  add_mock_kernels();
+  Device gpu("cuda");
+  auto plan = diamond(9);
+  plan->donated = {9 * 4};
+  plan->blocks[0].input = 0;
+  plan->first_overwrite = 4;
+  auto placed = std::make_shared<const PlacedPlan>(PlacedPlan{gpu, plan, {}});
+  Plan outer;
+  outer.inputs = 1, outer.scalars = 1, outer.outputs = plan->outputs;
+  auto parts = std::make_shared<Plan::Parts>();
+  parts->list.push_back({placed, {0}, {1}, {0}, {36}});
+  parts->run = [](const Plan& whole, std::span<const Bound> in, const Scalar* scalars,
+                  std::span<Bound> out, bool* overwritten) {
+    run(whole.parts->list[0].plan, in, scalars, out, overwritten);
+  };
+  outer.parts = parts;
+  Scalar scalar(2.0);
+  Bound out;
+  auto fails = [&](size_t first_overwrite) {
+    plan->first_overwrite = first_overwrite;
+    Tensor host = arange(0, 9, 1, float32);
+    eval({host});
+    Bound given = copy_to(gpu, bound_of(host.node()->slots()[0]), 36);
+    mock().launches_left = 1, mock().instantiate = cuda::kOutOfMemory;
+    bool overwritten = false;
+    CHECK_THROWS(run(outer, {&given, 1}, &scalar, {&out, 1}, &overwritten));
+    mock().launches_left = -1, mock().instantiate = cuda::kSuccess;
+    return overwritten;
+  };
+  CHECK(fails(4));
+  CHECK(!fails(plan->steps.size()));
+}
+
+TEST_CASE("cuda: those who watch see the steps of a device and copies") {
+  WithMock with;
+  add_mock_kernels();
+  Device gpu("cuda");
+  auto placed = std::make_shared<const PlacedPlan>(PlacedPlan{gpu, diamond(9), {}});
+  Scalar scalar(2.0);
+  Bound out;
+  Tensor host = arange(0, 9, 1, float32);
+  eval({host});
+  StepRecorder recorder;
+  Bound given = copy_to(gpu, bound_of(host.node()->slots()[0]), 36);
+  for (int i = 0; i < 2; ++i) cuda::runtime().run(placed, {&given, 1}, &scalar, {&out, 1}, nullptr);
+  HostView view(out);
+  recorder.stop();
+  std::vector<std::string> names;
+  for (const Event& event : recorder.steps) {
+    names.emplace_back(event.name());
+    CHECK(event.nanoseconds > 0);
+  }
+  std::vector<std::string> steps{"u", "v", "w", "t", "copy of t"}, expected{"copy to the device"};
+  for (int i = 0; i < 2; ++i) expected.insert(expected.end(), steps.begin(), steps.end());
+  expected.emplace_back("copy to the host");
+  CHECK(names == expected);
+}
+
+TEST_CASE("cuda: what may run beside each other is not ordered") {
+  WithMock with;
+  add_mock_kernels();
+  Device gpu("cuda");
+  PlacedPlan placed{gpu, diamond(9), {}};
+  cuda::PlanState state(cuda::gpu_of(gpu), placed);
+  REQUIRE(state.is_device_only());
+  std::vector<std::vector<size_t>> after;
+  for (const cuda::Item& item : state.items()) after.push_back(item.after);
+  // w follows u and v; t overwrites u after w has read it.
+  CHECK(after == std::vector<std::vector<size_t>>{{}, {}, {1, 0}, {2}, {3}});
+}
