@@ -20,6 +20,7 @@
 #include "tenon/hot_paths.h"
 #include "tenon/jacobian.h"
 #include "tenon/loops.h"
+#include "tenon/matmul_precision.h"
 #include "tenon/memory.h"
 #include "tenon/mesh.h"
 #include "tenon/operators.h"

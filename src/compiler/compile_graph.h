@@ -30,6 +30,7 @@ struct CompileOptions {
   bool one_thread = false;      // a run stays on the thread that calls it
   bool checks_indices = false;  // ops that check are calls of the library, not parts of kernels
   Target target = host_target();
+  Products products = wanted_products();
 
   MemoryPlanning planning() const {
     if (memory_planning != MemoryPlanning::usual) return memory_planning;
@@ -40,7 +41,8 @@ struct CompileOptions {
     return {.effort = effort,
             .memory_planning = memory_planning,
             .checks_indices = checks_indices,
-            .target = target};
+            .target = target,
+            .products = products};
   }
 };
 

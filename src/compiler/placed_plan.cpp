@@ -61,6 +61,7 @@ Compilation unplanned(const GraphPart& part, const CompileOptions& options,
   plan->scalars = options.runtime_scalars;
   plan->outputs.resize(graph.outputs.size());
   plan->target = options.target;
+  plan->products = options.products;
   for (size_t i = 0; i < options.donated.size(); ++i)
     plan->donated.push_back(options.donated[i] ? graph.types[i]->bytes() : 0);
   plan->unplanned = runtime_of(part.device).part(part.device, graph, options);

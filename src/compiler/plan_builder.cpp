@@ -50,6 +50,7 @@ PlanBuilder::PlanBuilder(const Graph& graph, const CompileOptions& options)
   plan_->scalars = options_.runtime_scalars;
   plan_->one_thread = options_.one_thread;
   plan_->target = options_.target;
+  plan_->products = options_.products;
   // Constants, the last inputs of the graph, are not inputs of the plan, and never donated.
   for (Val v = 0; v < plan_->inputs && v < static_cast<Val>(options_.donated.size()); ++v)
     plan_->donated.push_back(options_.donated[static_cast<size_t>(v)] ? type(v)->bytes() : 0);
@@ -177,7 +178,19 @@ void PlanBuilder::lower_call(const GraphOp& op) {
   else
     step.what = LibraryStep{std::move(call), kernel};
   for (int i = 0; i < op.outs; ++i) step.writes.push_back(op.ins + i);
+  if (kernel && kernel->room) give_room(op, *kernel, step);
   plan_->steps.push_back(std::move(step));
+}
+
+/// What the call needs for its own time is a buffer of the plan that no other step uses.
+void PlanBuilder::give_room(const GraphOp& op, const LibraryKernel& kernel, Step& step) {
+  auto& call = std::get<LibraryStep>(step.what);
+  int64_t bytes = kernel.room({op.attr_data(), call.in, call.out, nullptr, nullptr});
+  if (bytes == 0) return;
+  auto at = static_cast<int32_t>(step.buffers.size());
+  call.room.push_back({bytes, at});
+  step.writes.push_back(at);
+  step.buffers.push_back(add_buffer(bytes));
 }
 
 void PlanBuilder::return_outputs() {

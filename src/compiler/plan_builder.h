@@ -57,6 +57,7 @@ class PlanBuilder {
   /// what no machine can finish.
   void check_work(const loop::Kernel& kernel, std::span<const Binding> sizes) const;
   void check_repeats(std::string_view name, int64_t count) const;
+  void give_room(const GraphOp& op, const LibraryKernel& kernel, Step& step);
   /// Operands in row-major order, then fresh buffers for the results.
   std::vector<int32_t> buffers_of(const GraphOp& op);
   TypeRef type(Val v) const { return graph_.types[static_cast<size_t>(v)]; }

@@ -213,6 +213,8 @@ const CachedPlanRef& Flush::cached_plan(std::span<const Tensor> wanted,
                                         const SignalRegion* region) {
   make_key(walk, outputs, key);
   if (region && region->settings) add_word(key, ~region->settings);
+  if (Products products = wanted_products(); products != Products::highest)
+    add_word(key, ~(uint64_t{1} << 62) ^ static_cast<uint64_t>(products));
   add_layouts(key, walk, region);
   Flushes& all = flushes();
   if (const CachedPlanRef* cached = all.cache.find(key)) {

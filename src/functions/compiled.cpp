@@ -61,6 +61,7 @@ Compiled::Compiled(const Function& f, std::span<const Tensor> like, Pattern patt
   LastingScope lasting;
   for (TypeRef type : pattern_.types) make_lasting(type);
   options_.memory_limit = demands.memory_limit;
+  options_.products = wanted_products();
   bool fits = pattern_.matches(types_of(like), options_.sizes);
   invariant(fits, "compile: traced for a pattern that its own arguments do not fit");
   Function on_numbers = [&](Tensors params) {
@@ -95,6 +96,7 @@ void Compiled::settle_sizes() {
 
 bool Compiled::takes(std::span<const TypeRef> types, std::vector<Binding>& sizes) const {
   if (narrow_ != narrow_type || made_at_ != current_device()) return false;
+  if (options_.products != wanted_products()) return false;
   if (!pattern_.matches(types, sizes)) return false;
   if (guards_.empty()) return true;
   std::vector<Binding> values = sizes;

@@ -58,6 +58,7 @@ class Compiled {
   void donate(std::vector<bool> arguments);
   /// The policy of mixed precision that it was traced under.
   DType narrow() const { return narrow_; }
+  Products products() const { return options_.products; }
   /// Where it was traced to make tensors from nothing.
   Device made_at() const { return made_at_; }
   /// Whether arguments are needed after the call, so that they cannot be donated.

@@ -7,6 +7,7 @@
 #include "ir/precision.h"
 #include "observe/explain.h"
 #include "runtime/device.h"
+#include "tenon/matmul_precision.h"
 
 namespace tn {
 
@@ -115,6 +116,12 @@ std::optional<Difference> other_policy(DType known) {
   if (known == narrow_type) return {};
   auto text = [](DType t) { return t == DType::f32 ? "off" : std::string(name_of(t)); };
   return Difference{TraceReason::constant, "autocast", text(known), text(narrow_type)};
+}
+
+std::optional<Difference> other_products(Products known) {
+  if (known == wanted_products()) return {};
+  return Difference{TraceReason::constant, "matmul_precision", std::string(name_of(known)),
+                    std::string(matmul_precision())};
 }
 
 std::optional<Difference> other_device(Device known) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "functions/pattern.h"
+#include "plan/product_setting.h"
 #include "tenon/callback.h"
 #include "tenon/compile.h"
 
@@ -87,7 +88,8 @@ void add_differences(const std::string& path, TypeRef from, TypeRef to,
                      std::vector<Difference>& out);
 /// Where the policy of mixed precision (tenon/amp.h) is another, or nothing.
 std::optional<Difference> other_policy(DType known);
-/// The same of the default device.
+/// The same of tn.set_matmul_precision, and of the default device.
+std::optional<Difference> other_products(Products known);
 std::optional<Difference> other_device(Device known);
 /// Where nothing else differs: one of the calls had the sizes of a trace around.
 Difference inside_another_trace();

@@ -17,6 +17,7 @@ Retrace reason_beside(const Compiled& nearest, std::vector<Difference> differenc
   if (found.empty())
     if (auto broken = other()) found = {*broken};
   if (auto policy = other_policy(nearest.narrow())) found.push_back(*policy);
+  if (auto products = other_products(nearest.products())) found.push_back(*products);
   if (auto device = other_device(nearest.made_at())) found.push_back(*device);
   if (found.empty()) found = {inside_another_trace()};
   why.reason = found[0].reason;

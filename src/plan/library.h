@@ -14,6 +14,7 @@ struct LibraryCall {
   Types in_types, out_types;
   const void* const* in;
   void* const* out;
+  void* room = nullptr;  // for the time of the call
 };
 
 // Kernels that take operands where they lie, make their result block by block and let others work
@@ -78,6 +79,7 @@ struct LibraryKernel {
   void (*run)(const LibraryCall& call);
   bool (*claims)(Types in) = nullptr;  // operands that it computes; null: all that the op takes
   const TiledForm* tiled = nullptr;
+  int64_t (*room)(const LibraryCall& call) = nullptr;  // bytes of it, asked with no addresses
   bool beats_loops = false;  // on this target it is faster than the op's loop nest, fused or not
 };
 

@@ -10,6 +10,7 @@
 
 #include "ir/place.h"
 #include "ir/view.h"
+#include "plan/product_setting.h"
 #include "plan/target.h"
 #include "runtime/buffer.h"
 
@@ -51,7 +52,7 @@ struct CallStep {
 struct LibraryStep : CallStep {
   const LibraryKernel* kernel;
 
-  // Of a kernel in its tiled form.
+  // Of a kernel in its tiled form; room also of others.
   std::vector<Strided> at = {};  // by operand: where its elements lie; none: all are row-major
   KernelStep after = {};         // works on finished blocks, or on the whole result
   BufferRef packed = {};         // the second operand, packed when the plan was made
@@ -170,6 +171,7 @@ struct Plan {
   std::vector<int64_t> donated;  // by input: the donated bytes that results may reuse; 0: none
   bool one_thread = false;       // a run stays on the thread that calls it
   Target target = {};
+  Products products = Products::highest;
 
   // Filled by plan_memory (compiler/plan_memory.h).
   struct Block {

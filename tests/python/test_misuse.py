@@ -207,6 +207,8 @@ def test_modules_are_found_beside_a_list_that_holds_itself():
         (lambda: tn.random.seed(1.5), "seed: an integer is needed, not 1.5"),
         (lambda: tn.set_num_threads(1.5), "set_num_threads: an integer is needed, not 1.5"),
         (lambda: tn.set_num_threads(0), "set_num_threads: at least 1 is needed: 0"),
+        (lambda: tn.set_matmul_precision("fast"), '"exact" is needed, not "fast"'),
+        (lambda: tn.set_matmul_precision(2), '"exact" is needed, not "2"'),
         (lambda: tn.set_memory_limit("1GB"), "set_memory_limit: an integer is needed, not '1GB'"),
         (lambda: tn.set_cache_limit(-1), "set_cache_limit: at least 0 is needed: -1"),
         (lambda: tn.ones(4).item(3), "item: takes no arguments"),

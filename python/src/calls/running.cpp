@@ -14,6 +14,7 @@
 #include "plan/backend.h"
 #include "runtime/memory_use.h"
 #include "runtime/threads.h"
+#include "tenon/matmul_precision.h"
 #include "trees/trees.h"
 
 namespace tn::python {
@@ -84,6 +85,26 @@ void bind_memory(nb::module_& m) {
       "Sets the limit and returns the former one; 0 restores the default.");
 }
 
+void bind_products(nb::module_& m) {
+  m.def(
+      "set_matmul_precision",
+      [](nb::handle precision) {
+        std::string name = nb::isinstance<nb::str>(precision) ? nb::cast<std::string>(precision)
+                                                              : nb::repr(precision).c_str();
+        return std::string(tn::set_matmul_precision(name));
+      },
+      users_call, nb::arg("precision"),
+      "How GPUs compute products of float32, for the whole process; returns the former setting.\n\n"
+      "\"highest\", the default, is float32. \"high\" may round operands to TF32 (10 bits of "
+      "mantissa), which is several times as fast. \"exact\" has the bits of the CPU, for every "
+      "element type: own kernels add in its order. CPUs compute all the same, whatever is set. "
+      "A product is computed as the setting is when its value is asked for; a compiled function "
+      "has a trace for each setting.");
+  m.def(
+      "matmul_precision", [] { return std::string(tn::matmul_precision()); },
+      "The setting of set_matmul_precision.");
+}
+
 }  // namespace
 
 void bind_runtime(nb::module_& m) {
@@ -117,6 +138,7 @@ void bind_runtime(nb::module_& m) {
         tn::set_num_threads(static_cast<int>(std::min<size_t>(count, INT_MAX)));
       },
       users_call, nb::arg("count"));
+  bind_products(m);
   bind_memory(m);
   m.def(
       "set_cache_limit",

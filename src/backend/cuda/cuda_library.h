@@ -3,6 +3,7 @@
 // stream.
 #include "backend/cuda/gpu.h"
 #include "plan/library.h"
+#include "plan/product_setting.h"
 
 namespace tn::cuda {
 
@@ -16,6 +17,7 @@ std::string products_library();
 struct CallPlace {
   Gpu* gpu = nullptr;
   Stream stream = nullptr;
+  Products products = Products::highest;
 };
 extern thread_local CallPlace call_place;
 

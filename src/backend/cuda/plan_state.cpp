@@ -144,11 +144,12 @@ void PlanState::call(const Item& item, const uint64_t* slots, Stream stream) con
   struct Place {
     CallPlace before;
     ~Place() { call_place = before; }
-  } place{std::exchange(call_place, CallPlace{&gpu_, stream})};
+  } place{std::exchange(call_place, CallPlace{&gpu_, stream, plan_->products})};
   size_t operands = step.in.size();
   if (step.at.empty())
     return step.kernel->run(
-        {attr_data(step), step.in, step.out, buffers.data(), buffers.data() + operands});
+        {attr_data(step), step.in, step.out, buffers.data(), buffers.data() + operands,
+         step.room.empty() ? nullptr : buffers[static_cast<size_t>(step.room[0].at)]});
   step.kernel->tiled->run(
       {attr_data(step), step.in, step.out, step.at, buffers.data(), buffers[operands]});
 }
