@@ -7,13 +7,13 @@ if(CMAKE_SCRIPT_MODE_FILE)
     execute_process(
       COMMAND ${clang} --target=nvptx64-nvidia-cuda -x c++ -std=c++20 -march=sm_80 -Xclang
               -target-feature -Xclang +ptx80 -O3 -ffp-contract=off -fno-exceptions -S -o ${out}.ptx
-              ${source} COMMAND_ERROR_IS_FATAL ANY)
+              -I ${include} ${source} COMMAND_ERROR_IS_FATAL ANY)
     file(READ ${out}.ptx text)
   endif()
   file(WRITE ${out} "#include \"backend/cuda/prebuilt/prebuilt.h\"
 
 namespace tn::cuda {
-std::string_view products_ptx() {
+std::string_view ${name}_ptx() {
   return R\"ptx(${text})ptx\";
 }
 }  // namespace tn::cuda
@@ -23,17 +23,22 @@ endif()
 
 find_program(TENON_CLANG NAMES clang++-19 clang++-20 clang++)
 function(tenon_add_prebuilt target)
-  set(source ${PROJECT_SOURCE_DIR}/src/backend/cuda/prebuilt/product_kernels.cu)
+  set(folder ${PROJECT_SOURCE_DIR}/src/backend/cuda/prebuilt)
   set(script ${PROJECT_SOURCE_DIR}/cmake/prebuilt.cmake)
-  set(out ${PROJECT_BINARY_DIR}/products_ptx.cpp)
+  file(GLOB headers ${folder}/*.h)
   set(clang "")
   if(TENON_CLANG)
     set(clang ${TENON_CLANG})
   endif()
-  add_custom_command(
-    OUTPUT ${out}
-    COMMAND ${CMAKE_COMMAND} -D source=${source} -D out=${out} -D clang=${clang} -P ${script}
-    DEPENDS ${source} ${script}
-    COMMENT "Compiling device code")
-  target_sources(${target} PRIVATE ${out})
+  foreach(name convolution product running scatter sort window)
+    set(source ${folder}/${name}_kernels.cu)
+    set(out ${PROJECT_BINARY_DIR}/${name}_ptx.cpp)
+    add_custom_command(
+      OUTPUT ${out}
+      COMMAND ${CMAKE_COMMAND} -D name=${name} -D source=${source} -D out=${out}
+              -D clang=${clang} -D include=${PROJECT_SOURCE_DIR}/src -P ${script}
+      DEPENDS ${source} ${headers} ${script}
+      COMMENT "Compiling device code")
+    target_sources(${target} PRIVATE ${out})
+  endforeach()
 endfunction()

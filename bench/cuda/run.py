@@ -62,8 +62,26 @@ def sums():
 def products():
     x = normal(4096, 4096)
     time_call("f32 product 4096^3", lambda a: a @ a, x)
+    for precision in ("exact", "high"):
+        before = tn.set_matmul_precision(precision)
+        time_call(f'f32 product 4096^3, "{precision}"', lambda a: a @ a, x)
+        tn.set_matmul_precision(before)
     b = x.astype(tn.bfloat16).eval()
     time_call("bf16 product 4096^3", lambda a: a @ a, b)
+
+
+def library():
+    x = normal(1 << 24)
+    time_call("sort 16 M", tn.sort, x)
+    time_call("top_k 64 of 512 rows of 50257", lambda v: tn.top_k(v, 64), normal(512, 50257))
+    time_call("cumsum 4096 rows of 4096", lambda v: tn.cumsum(v, axis=1), normal(4096, 4096))
+    rows = (tn.abs(normal(1 << 16)) * 1e5).astype(tn.int64) % 50257
+    updates, table = normal(1 << 16, 768), tn.zeros((50257, 768), device=gpu)
+    time_call("scatter-add 64 K rows of 768",
+              lambda t, u, at: tn.scatter_add(t, u, [at], axes=[0]), table, updates, rows)
+    images, kernels = normal(32, 64, 56, 56), normal(64, 64, 3, 3)
+    conv = lambda v, k: tn.conv2d(v, k, padding=1)
+    time_call("conv 32x64x56x56, 64 of 3x3", conv, images, kernels)
 
 
 def tiny():
@@ -123,7 +141,7 @@ def mlp():
 
 
 def main():
-    for f in (copy, gelu, softmax, layer_norm, sums, products, tiny, steps, mlp):
+    for f in (copy, gelu, softmax, layer_norm, sums, products, library, tiny, steps, mlp):
         shown(f)
 
 

@@ -1,6 +1,7 @@
 // PTX of kernels: the assembler takes it and needs no memory for registers.
 #include <cstdlib>
 
+#include "backend/cuda/prebuilt/prebuilt.h"
 #include "every_operation.h"
 #include "files.h"
 #include "simulated_kernels.h"
@@ -10,10 +11,10 @@ using namespace tn::loop;
 
 static bool has_ptxas() { return std::system("ptxas --version > /dev/null 2>&1") == 0; }
 
-/// What ptxas says of a kernel; "" where it takes it and spills nothing.
-static std::string fault_of(const Kernel& kernel, int16_t arch) {
+/// What ptxas says of PTX; "" where it takes it and spills nothing.
+static std::string fault_of(std::string_view ptx, int16_t arch) {
   Folder folder;
-  spill(folder.path + "/k.ptx", cuda::generate(cuda::make_schedule({&kernel}), arch).ptx);
+  spill(folder.path + "/k.ptx", ptx);
   std::string command =
       format("cd {} && ptxas -arch=sm_{} -v k.ptx -o k.cubin > log 2>&1", folder.path, arch);
   int status = std::system(command.c_str());
@@ -23,6 +24,20 @@ static std::string fault_of(const Kernel& kernel, int16_t arch) {
        at = log.find("spill stores", at + 1))
     spills |= log.substr(at - 10, 10) != ", 0 bytes ";
   return status != 0 || spills ? log : "";
+}
+
+static std::string fault_of(const Kernel& kernel, int16_t arch) {
+  return fault_of(cuda::generate(cuda::make_schedule({&kernel}), arch).ptx, arch);
+}
+
+TEST_CASE("cuda ptx: the assembler takes what the build compiles") {
+  if (!has_ptxas()) {
+    MESSAGE("skipped: there is no ptxas on this machine");
+    return;
+  }
+  for (std::string_view ptx : {cuda::convolution_ptx(), cuda::product_ptx(), cuda::running_ptx(),
+                               cuda::scatter_ptx(), cuda::sort_ptx(), cuda::window_ptx()})
+    if (!ptx.empty()) CHECK(fault_of(ptx, 90) == "");
 }
 
 TEST_CASE("cuda ptx: the assembler takes it, without spills") {

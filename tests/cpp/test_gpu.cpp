@@ -49,6 +49,26 @@ const Case kCases[] = {
     {"product", [](const Tensors& x) { return Tensors{matmul(x[0], transpose(x[0]))}; }},
     {"bfloat16", [](const Tensors& x) { return Tensors{astype(x[0], bfloat16) * 3}; }},
     {"sorted", [](const Tensors& x) { return Tensors{sort(x[0], 1)}; }},
+    {"sorted places",
+     [](const Tensors& x) {
+       TopKResult top = top_k(floor(x[0] * 4), 3, 1);
+       return Tensors{argsort(floor(x[0] * 4), 0, true), top.values, top.indices};
+     }},
+    {"scattered",
+     [](const Tensors& x) {
+       Tensor rows = astype(abs(x[0][0]) * 100, int64) % 4;
+       Tensor zeros = tn::zeros({4, 3}, float32, x[0].device());
+       Tensor updates = broadcast_to(expand_dims(x[0][0], Axes(1)), {x[0].shape()[1], 3});
+       return Tensors{scatter(zeros, updates, {rows}, Axes(0), "add"),
+                      scatter(zeros, updates, {rows}, Axes(0))};
+     }},
+    {"convolution",
+     [](const Tensors& x) {
+       Tensor wide = reshape(x[0], {1, 1, x[0].shape()[0], x[0].shape()[1]});
+       auto loss = [&](const Tensors& w) { return Tensors{sum(square(conv(wide, w[0])))}; };
+       Tensor w = reshape(sin(arange(0, 12, 1, float32, x[0].device())), {2, 1, 3, 2});
+       return Tensors{conv(wide, w, Ints{2}, Offsets{1}), grad(loss)(Tensors{w})[0]};
+     }},
     {"gradient",
      [](const Tensors& x) {
        auto loss = [](const Tensors& w) { return Tensors{sum(square(tanh(w[0])))}; };

@@ -76,8 +76,40 @@ def take(x):
 
 
 @case
-def on_host(x):
-    return tn.sort(x, axis=1), tn.cumsum(x, axis=1)
+def sorts(x):
+    few = tn.floor(x * 3) / 4  # equal elements, zeros of both signs
+    return (
+        tn.sort(few, axis=1), tn.argsort(few, axis=0, descending=True), *tn.top_k(few, 3, axis=1),
+        tn.argsort((few * 8).astype(tn.int8), axis=1), tn.sort(few.astype(tn.float16), axis=0),
+    )
+
+
+@case
+def scatters(x):
+    rows = (tn.abs(x[:, 0]) * 100).astype(tn.int64) % 4
+    zeros = tn.zeros((5, x.shape[1]), device=x.device)
+    return (
+        tn.scatter_add(zeros, x, [rows], axes=[0]),
+        tn.scatter(zeros, x, [rows], axes=[0]),
+        tn.scatter(zeros.astype(tn.bfloat16), x.astype(tn.bfloat16), [rows], axes=[0], mode="add"),
+        tn.grad(lambda table: (tn.take(table, rows, axis=0) * x).sum())(zeros),
+    )
+
+
+@case
+def running(x):
+    return tn.cumsum(x, axis=1), tn.cummax(x, axis=0), tn.cumulative_prod(x / 2, axis=1)
+
+
+@case
+def convolution(x):
+    wide = x.reshape(1, 1, *x.shape)[:, :, :60, :120]
+    kernels = tn.sin(tn.arange(8 * 9, device=x.device).astype(tn.float32)).reshape(8, 1, 3, 3)
+
+    def loss(x, w):
+        return (tn.conv2d(x, w, stride=2, padding=1) ** 2).sum()
+
+    return tn.conv2d(wide, kernels, padding=1), *tn.grad(loss, argnums=(0, 1))(wide, kernels)
 
 
 @case

@@ -5,14 +5,11 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "backend/cuda/assembler.h"
 #include "backend/cuda/cuda_backend.h"
 #include "backend/cuda/cuda_library.h"
 #include "backend/cuda/cuda_products.h"
-#include "backend/cuda/prebuilt/prebuilt.h"
 #include "base/error.h"
 #include "runtime/device.h"
-#include "storage/disk_cache.h"
 
 namespace tn::cuda {
 namespace {
@@ -35,7 +32,7 @@ struct Heuristic {
 static_assert(sizeof(Heuristic) == 96);
 
 // Values of its enumerations.
-constexpr int kCompute32 = 68, kCompute64 = 70;
+constexpr int kCompute32 = 68, kCompute64 = 70, kComputeTf32 = 77;
 constexpr int kReal32 = 0, kReal64 = 1, kReal16 = 2, kRealB16 = 14;
 constexpr int kTransposeA = 3, kTransposeB = 4;
 constexpr int kBatchCount = 5, kBatchOffset = 6;
@@ -136,7 +133,7 @@ struct Known {
 bool same(const MatrixProduct& a, const MatrixProduct& b) {
   auto key = [](const MatrixProduct& p) {
     return std::tuple(p.type, p.m, p.n, p.k, p.batch, p.left_row, p.left_k, p.right_k,
-                      p.right_column, p.left_batch, p.right_batch);
+                      p.right_column, p.left_batch, p.right_batch, p.may_round);
   };
   return key(a) == key(b) && alignments_of(a) == alignments_of(b);
 }
@@ -222,7 +219,8 @@ Known make_known(const Cublas& lib, State& state, const MatrixProduct& p) {
     return made;
   int type = data_type(p.type);
   bool is_double = p.type == DType::f64;
-  lib.desc_create(&made.desc, is_double ? kCompute64 : kCompute32, is_double ? kReal64 : kReal32);
+  int compute = p.may_round && p.type == DType::f32 ? kComputeTf32 : kCompute32;
+  lib.desc_create(&made.desc, is_double ? kCompute64 : compute, is_double ? kReal64 : kReal32);
   int32_t first = right.transposed, second = left.transposed;
   lib.desc_set(made.desc, kTransposeA, &first, sizeof first);
   lib.desc_set(made.desc, kTransposeB, &second, sizeof second);
@@ -262,17 +260,6 @@ bool run_cublas(Gpu& gpu, Stream stream, const MatrixProduct& p) {
   invariant(result == 0, "cuda:{}: cuBLASLt refuses a product of {}×{}×{}: status {}", gpu.index,
             p.m, p.k, p.n, result);
   return true;
-}
-
-std::string own_image(const Gpu& gpu) {
-  int architecture = architecture_of(gpu.target);
-  std::string key = format("products {} {} {}", architecture, assembler_name(), products_ptx());
-  DiskCache& cache = DiskCache::shared();
-  if (std::optional<std::string> kept = cache.get(key)) return std::move(*kept);
-  std::string made = assemble(products_ptx(), architecture);
-  if (made.empty()) return std::string(products_ptx());
-  cache.put(key, made);
-  return made;
 }
 
 }  // namespace tn::cuda

@@ -2,11 +2,8 @@
 #include "backend/cuda/cuda_products.h"
 
 #include <algorithm>
-#include <cstring>
-#include <mutex>
 
-#include "backend/cuda/cuda_library.h"
-#include "backend/cuda/plan_state.h"
+#include "backend/cuda/own_kernels.h"
 #include "backend/cuda/prebuilt/prebuilt.h"
 #include "base/error.h"
 #include "loop/reduction_tree.h"
@@ -116,30 +113,30 @@ std::string_view kernel_name(DType type) {
   }
 }
 
-/// The kernels of product_kernels.cu, loaded once per GPU.
-Function own_kernel(Gpu& gpu, std::string_view type, bool is_large) {
-  static const auto image = std::make_shared<const KernelImage>(KernelImage{own_image(gpu)});
-  CudaKernel kernel;
-  kernel.image = image;
-  kernel.entries.push_back(
-      {format("product_{}_{}", type, is_large ? "large" : "small"), 1, 1, 0, {}});
-  return functions_of(gpu, kernel)[0];
+/// Whether each group is one axis at most.
+bool is_plain(const OwnProduct& p) {
+  auto is_one = [](const WalkedAxes& axes) {
+    return std::all_of(axes.extent, axes.extent + kDims - 1, [](int64_t e) { return e == 1; });
+  };
+  return is_one(p.rows) && is_one(p.columns) && is_one(p.inner) && is_one(p.batch);
 }
 
-int64_t tiles(int64_t extent, int64_t tile) { return (extent + tile - 1) / tile; }
-
-void run_own(Gpu& gpu, Stream stream, OwnProduct& p, DType type, int64_t batches) {
-  auto blocks_of = [&](int64_t tile) { return tiles(p.m, tile) * tiles(p.n, tile) * batches; };
-  bool is_large = blocks_of(64) >= gpu.multiprocessors;
+void run_own(OwnProduct& p, DType type, int64_t batches) {
+  auto blocks_of = [&](int64_t tile) {
+    return blocks_for(p.m, tile) * blocks_for(p.n, tile) * batches;
+  };
+  auto launch = [&](std::string_view form, int64_t tile, int64_t shared) {
+    launch_own(product_ptx(), format("product_{}_{}", kernel_name(type), form), blocks_of(tile),
+               shared, &p);
+  };
+  int64_t fewest = call_place.gpu->multiprocessors;
+  if (type == DType::f32 && is_plain(p) && blocks_of(128) >= fewest)
+    return launch("huge", 128, 4 * 2 * 2 * 16 * (128 + 4));
+  bool is_large = blocks_of(64) >= fewest;
   int64_t tile = is_large ? 64 : 16, depth = is_large ? 16 : 32;
   int64_t element = static_cast<int64_t>(std::max<size_t>(size_of(type), 4));
-  int64_t shared = 16 * (tile + depth) + 2 * element * depth * (tile + 1);
-  void* params[] = {&p};
-  check(gpu.driver,
-        gpu.driver.cuLaunchKernel(own_kernel(gpu, kernel_name(type), is_large),
-                                  static_cast<unsigned>(blocks_of(tile)), 1, 1, 256, 1, 1,
-                                  static_cast<unsigned>(shared), stream, params, nullptr),
-        "a product");
+  launch(is_large ? "large" : "small", tile,
+         16 * (tile + depth) + 2 * element * depth * (tile + 1));
 }
 
 void run_tiled_dot(const TiledCall& call) {
@@ -150,21 +147,18 @@ void run_tiled_dot(const TiledCall& call) {
             *call.in_types[1]);
   int64_t batches = 1;
   for (int64_t extent : p.batch.extent) batches *= extent;
-  Gpu& gpu = *call_place.gpu;
   DType type = call.in_types[0]->dtype;
-  constexpr int last = kDims - 1;
-  auto is_one = [](const WalkedAxes& axes) {
-    return std::all_of(axes.extent, axes.extent + last, [](int64_t e) { return e == 1; });
-  };
-  if (is_one(p.rows) && is_one(p.columns) && is_one(p.inner) && is_one(p.batch)) {
+  if (call_place.products != Products::exact && is_plain(p)) {
+    constexpr int last = kDims - 1;
     MatrixProduct matrix{.type = type, .m = p.m, .n = p.n, .k = p.k, .batch = batches};
     matrix.left = p.left, matrix.right = p.right, matrix.out = p.out;
     matrix.left_row = p.rows.a[last], matrix.left_k = p.inner.a[last];
     matrix.right_k = p.inner.b[last], matrix.right_column = p.columns.b[last];
     matrix.left_batch = p.batch.a[last], matrix.right_batch = p.batch.b[last];
-    if (run_cublas(gpu, call_place.stream, matrix)) return;
+    matrix.may_round = call_place.products == Products::high;
+    if (run_cublas(*call_place.gpu, call_place.stream, matrix)) return;
   }
-  run_own(gpu, call_place.stream, p, type, batches);
+  run_own(p, type, batches);
 }
 
 void run_dot(const LibraryCall& call) {
@@ -186,7 +180,7 @@ TileDomain domain_of_dot(const void* attrs, Types in, Types) {
 
 /// More axes in one group than this may not lie as so few that kernels can walk them.
 bool claims_dot(Types in) {
-  return !products_ptx().empty() && !kernel_name(in[0]->dtype).empty() && in[0]->rank() <= 6 &&
+  return !product_ptx().empty() && !kernel_name(in[0]->dtype).empty() && in[0]->rank() <= 6 &&
          in[1]->rank() <= 6;
 }
 

@@ -12,9 +12,6 @@ namespace tn::cuda {
 /// The library kernels for products.
 std::span<const LibraryKernel> product_kernels();
 
-/// Own kernels, as machine code for a GPU or as PTX.
-std::string own_image(const Gpu& gpu);
-
 /// C = A·B for `batch` pairs of matrices; strides in elements. C is in row-major order.
 struct MatrixProduct {
   DType type;
@@ -24,6 +21,7 @@ struct MatrixProduct {
   void* out = nullptr;
   int64_t left_row = 0, left_k = 0, right_k = 0, right_column = 0;
   int64_t left_batch = 0, right_batch = 0;
+  bool may_round = false;  // operands of f32, to TF32
 };
 /// By cuBLASLt. False where it is not there, does not take the strides, or own kernels are to be
 /// preferred: nothing was done.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <numeric>
 
 #include "runtime/threads.h"
 #include "runtime/with_bits.h"
@@ -11,8 +10,6 @@ namespace tn {
 namespace {
 
 constexpr int64_t kFewChannels = 32;  // below, the taps along the last axis are read as one run
-
-int64_t ceil_quotient(int64_t a, int64_t b) { return a >= 0 ? (a + b - 1) / b : -(-a / b); }
 
 /// Whether the taps of the last axis and the channels are one run, if no window reaches outside.
 bool joins_taps(const ConvArgs& args) {
@@ -67,29 +64,6 @@ void copy_images(const ConvArgs& args, const ConvImages& images, T* copy) {
 }
 
 }  // namespace
-
-std::vector<ConvPhase> phases_of(const ConvAxis& a) {
-  int64_t d = a.input_dilation, common = std::gcd(a.stride, d);
-  int64_t tap_step = d / std::gcd(a.kernel_dilation, d);
-  std::vector<ConvPhase> phases;
-  for (int64_t p = 0; p < std::min(d / common, a.out); ++p) {
-    int64_t at = p * a.stride - a.low, tap = 0;
-    while (tap < tap_step && (at + tap * a.kernel_dilation) % d != 0) ++tap;
-    int64_t taps = tap < tap_step ? std::max<int64_t>(0, ceil_quotient(a.taps - tap, tap_step)) : 0;
-    phases.push_back({p, d / common, ceil_quotient(a.out - p, d / common), tap, tap_step, taps,
-                      (at + tap * a.kernel_dilation) / d, a.stride / common,
-                      a.kernel_dilation * tap_step / d});
-  }
-  return phases;
-}
-
-std::vector<ConvPart> parts_of(const ConvArgs& args) {
-  std::vector<ConvPart> parts;
-  for (const ConvPhase& p0 : phases_of(args.axes[0]))
-    for (const ConvPhase& p1 : phases_of(args.axes[1]))
-      for (const ConvPhase& p2 : phases_of(args.axes[2])) parts.push_back({{p0, p1, p2}});
-  return parts;
-}
 
 /// Fills in the extents, and returns the elements of a copy; 0 where none is needed.
 static int64_t lay_out(const ConvArgs& args, ConvImages& images) {

@@ -7,25 +7,6 @@
 
 namespace tn {
 
-inline constexpr int kConvAxes = 3;
-
-/// The results of one axis that meet the same taps, and those taps. With input dilation d only
-/// every d-th tap meets an element of x, so results fall into phases; without there is one.
-struct ConvPhase {
-  int64_t out_first, out_step, outs;
-  int64_t tap_first, tap_step, taps;
-  int64_t start, out_x, tap_x;  // result j and tap i meet at x[start + j·out_x + i·tap_x]
-};
-std::vector<ConvPhase> phases_of(const ConvAxis& axis);
-
-/// One phase for each axis: a convolution without input dilation.
-struct ConvPart {
-  ConvPhase phases[kConvAxes];
-  int64_t results() const { return phases[0].outs * phases[1].outs * phases[2].outs; }
-  int64_t taps() const { return phases[0].taps * phases[1].taps * phases[2].taps; }
-};
-std::vector<ConvPart> parts_of(const ConvArgs& args);
-
 /// x with its channels last: as given, or copied.
 struct ConvImages {
   BufferRef copy;

@@ -16,6 +16,7 @@ struct GraphNodeOfDriver {
   std::vector<uint64_t> params;
   unsigned blocks = 0, threads = 0;
   Graph child = nullptr;
+  std::function<void()> copy = {};
 };
 struct GraphOfDriver {
   std::vector<GraphNode> nodes;
@@ -74,12 +75,17 @@ void run_graph(const GraphOfDriver& graph) {
     const GraphNodeOfDriver& node = *left[chosen];
     if (node.function) run_kernel(*node.function, node.params.data(), node.blocks, node.threads);
     if (node.child) run_graph(*node.child);
+    if (node.copy) node.copy();
     left.erase(left.begin() + static_cast<std::ptrdiff_t>(chosen));
   }
 }
 
 std::vector<uint64_t> params_of(Function function, void** params) {
   std::vector<uint64_t> values(function->kernel->params);
+  if (function->kernel->takes_structure) {
+    std::memcpy(values.data(), params[0], values.size() * sizeof(uint64_t));
+    return values;
+  }
   for (size_t i = 0; i < values.size(); ++i) std::memcpy(&values[i], params[i], sizeof(uint64_t));
   return values;
 }
@@ -101,6 +107,12 @@ GraphNode add_node(Graph graph, const GraphNode* after, size_t count) {
   node->after.assign(after, after + count);
   graph->nodes.push_back(node);
   return node;
+}
+
+/// A node behind all that the stream has captured.
+GraphNode next_captured(Stream stream) {
+  GraphNode last = stream->capturing->nodes.empty() ? nullptr : stream->capturing->nodes.back();
+  return add_node(stream->capturing, &last, last ? 1 : 0);
 }
 
 void set_node(GraphNode node, const KernelNode& from) {
@@ -133,11 +145,10 @@ Result launch(Function function, unsigned blocks, unsigned threads, Stream strea
   if (mock().broken) return mock().broken;
   if (mock().launches_left >= 0 && mock().launches_left-- == 0) return 1;
   if (stream->capturing) {
-    GraphNode last = stream->capturing->nodes.empty() ? nullptr : stream->capturing->nodes.back();
     KernelNode node;
     node.function = function, node.params = params;
     node.grid[0] = blocks, node.block[0] = threads;
-    set_node(add_node(stream->capturing, &last, last ? 1 : 0), node);
+    set_node(next_captured(stream), node);
     return kSuccess;
   }
   ++mock().launches;
@@ -194,8 +205,10 @@ void make_memory(Driver& d) {
   d.cuMemcpyDtoHAsync_v2 = [](void* to, Address from, size_t bytes, Stream) {
     return std::memcpy(to, mock_memory(from), bytes), mock().broken;
   };
-  d.cuMemcpyDtoDAsync_v2 = [](Address to, Address from, size_t bytes, Stream) {
-    return std::memmove(mock_memory(to), mock_memory(from), bytes), mock().broken;
+  d.cuMemcpyDtoDAsync_v2 = [](Address to, Address from, size_t bytes, Stream stream) {
+    auto copy = [=] { std::memmove(mock_memory(to), mock_memory(from), bytes); };
+    if (!stream->capturing) return copy(), mock().broken;
+    return next_captured(stream)->copy = copy, kSuccess;
   };
 }
 

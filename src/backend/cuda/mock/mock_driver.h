@@ -12,10 +12,11 @@
 
 namespace tn::cuda {
 
-/// Parameters in 8 bytes each.
+/// Parameters in 8 bytes each, or one structure of so many.
 struct MockKernel {
   size_t params;
   std::function<void(const uint64_t* params, int64_t blocks, int64_t threads)> run;
+  bool takes_structure = false;
 };
 
 /// What the mock did, and what it shall do.

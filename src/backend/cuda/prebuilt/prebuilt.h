@@ -1,10 +1,15 @@
 #pragma once
-// Device code that the build has compiled (cmake/prebuilt.cmake).
+// Device code that the build has compiled (cmake/prebuilt.cmake), as PTX.
 #include <string_view>
 
 namespace tn::cuda {
 
-/// Of product_kernels.cu; "" in a build without clang.
-std::string_view products_ptx();
+/// Of convolution_kernels.cu, product_kernels.cu, …; "" in a build without clang.
+std::string_view convolution_ptx();
+std::string_view product_ptx();
+std::string_view running_ptx();
+std::string_view scatter_ptx();
+std::string_view sort_ptx();
+std::string_view window_ptx();
 
 }  // namespace tn::cuda

@@ -1,10 +1,7 @@
 // Products of matrices for GPUs, in the CPU's order: each element is a chain of fused
 // multiply-adds with ascending k, restarted at K blocks (loop/reduction_tree.h), so the bits are
 // the CPU's. The build compiles this to PTX (cmake/prebuilt.cmake).
-using int64 = long long;
-using uint16 = unsigned short;
-
-#define SHARED __attribute__((address_space(3)))
+#include "backend/cuda/prebuilt/gpu_numbers.h"
 
 constexpr int kDims = 4;
 
@@ -33,77 +30,37 @@ __attribute__((always_inline)) inline int64 at(const int64* e, const int64* s, i
   return walk(i, e[0], e[1], e[2], e[3], s[0], s[1], s[2], s[3]);
 }
 
-struct F32 {
-  using Memory = float;
-  using Sum = float;
-  static Sum load(Memory x) { return x; }
-  static Memory store(Sum x) { return x; }
-  static Sum fma(Sum a, Sum b, Sum c) { return __builtin_fmaf(a, b, c); }
-  static Sum add(Sum a, Sum b) { return a + b; }
-};
-struct F64 {
-  using Memory = double;
-  using Sum = double;
-  static Sum load(Memory x) { return x; }
-  static Memory store(Sum x) { return x; }
-  static Sum fma(Sum a, Sum b, Sum c) { return __builtin_fma(a, b, c); }
-  static Sum add(Sum a, Sum b) { return a + b; }
-};
-struct F16 : F32 {
-  using Memory = _Float16;
-  static Sum load(Memory x) { return x; }
-  static Memory store(Sum x) { return static_cast<_Float16>(x); }
-};
-struct BF16 : F32 {
-  using Memory = uint16;
-  static Sum load(Memory x) { return __builtin_bit_cast(float, static_cast<unsigned>(x) << 16); }
-  static Memory store(Sum x) {
-    unsigned bits = __builtin_bit_cast(unsigned, x);
-    if (x != x) return static_cast<uint16>(bits >> 16 | 0x40);
-    return static_cast<uint16>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-  }
-};
-template <class T>
-struct Whole {
-  using Memory = T;
-  using Sum = T;
-  static Sum load(Memory x) { return x; }
-  static Memory store(Sum x) { return x; }
-  static Sum fma(Sum a, Sum b, Sum c) { return static_cast<T>(c + 1u * a * b); }
-  static Sum add(Sum a, Sum b) { return static_cast<T>(a + b); }
-};
 /// One block computes Tile × Tile elements, a thread Each × Each of them.
 template <class T, int Tile, int Each, int Depth, class Shared>
-__attribute__((always_inline)) inline void multiply(const Product& p, Shared& room) {
+__attribute__((always_inline)) inline void multiply_tile(const Product& p, Shared& room) {
   using Sum = typename T::Sum;
   using Memory = typename T::Memory;
   constexpr int kSide = Tile / Each, kThreads = kSide * kSide;
-  int thread = static_cast<int>(__nvvm_read_ptx_sreg_tid_x());
+  int self = thread();
   int64 tiles_n = (p.n + Tile - 1) / Tile, tiles_m = (p.m + Tile - 1) / Tile;
-  int64 block = __nvvm_read_ptx_sreg_ctaid_x();
-  int64 batch = block / (tiles_n * tiles_m);
-  int64 tile = block - batch * tiles_n * tiles_m;
+  int64 batch = block() / (tiles_n * tiles_m);
+  int64 tile = block() - batch * tiles_n * tiles_m;
   int64 row0 = tile / tiles_n * Tile, column0 = tile % tiles_n * Tile;
   auto* left = static_cast<const Memory*>(p.left) + at(p.batch.extent, p.batch.a, batch);
   auto* right = static_cast<const Memory*>(p.right) + at(p.batch.extent, p.batch.b, batch);
-  if (thread < Tile) {
-    int64 row = row0 + thread < p.m ? row0 + thread : p.m - 1;
-    int64 column = column0 + thread < p.n ? column0 + thread : p.n - 1;
-    room.row[thread] = at(p.rows.extent, p.rows.a, row);
-    room.column[thread] = at(p.columns.extent, p.columns.b, column);
+  if (self < Tile) {
+    int64 row = row0 + self < p.m ? row0 + self : p.m - 1;
+    int64 column = column0 + self < p.n ? column0 + self : p.n - 1;
+    room.row[self] = at(p.rows.extent, p.rows.a, row);
+    room.column[self] = at(p.columns.extent, p.columns.b, column);
   }
-  int ti = thread / kSide, tj = thread % kSide;
+  int ti = self / kSide, tj = self % kSide;
   Sum total[Each][Each], sum[Each][Each];
-#pragma unroll
+  TN_UNROLL
   for (int i = 0; i < Each; ++i)
-#pragma unroll
+    TN_UNROLL
     for (int j = 0; j < Each; ++j) total[i][j] = sum[i][j] = Sum(0);
   int64 end_of_block = p.block;
   bool is_first = true;
   auto close = [&] {
-#pragma unroll
+    TN_UNROLL
     for (int i = 0; i < Each; ++i)
-#pragma unroll
+      TN_UNROLL
       for (int j = 0; j < Each; ++j) {
         total[i][j] = is_first ? sum[i][j] : T::add(total[i][j], sum[i][j]);
         sum[i][j] = Sum(0);
@@ -111,50 +68,50 @@ __attribute__((always_inline)) inline void multiply(const Product& p, Shared& ro
     is_first = false;
   };
   for (int64 k0 = 0; k0 < p.k; k0 += Depth) {  // K blocks are multiples of Depth
-    __syncthreads();
+    meet();
     if (k0 == end_of_block) close(), end_of_block += p.block;
-    if (thread < Depth) {
-      int64 k = k0 + thread < p.k ? k0 + thread : p.k - 1;
-      room.left_k[thread] = at(p.inner.extent, p.inner.a, k);
-      room.right_k[thread] = at(p.inner.extent, p.inner.b, k);
+    if (self < Depth) {
+      int64 k = k0 + self < p.k ? k0 + self : p.k - 1;
+      room.left_k[self] = at(p.inner.extent, p.inner.a, k);
+      room.right_k[self] = at(p.inner.extent, p.inner.b, k);
     }
-    __syncthreads();
-#pragma unroll 2
-    for (int l = thread; l < Tile * Depth; l += kThreads) {
+    meet();
+    TN_UNROLL_BY(2)
+    for (int l = self; l < Tile * Depth; l += kThreads) {
       int k = p.left_k_first ? l % Depth : l / Tile, r = p.left_k_first ? l / Depth : l % Tile;
       room.left[k][r] = T::load(left[room.row[r] + room.left_k[k]]);
     }
-#pragma unroll 2
-    for (int l = thread; l < Tile * Depth; l += kThreads) {
+    TN_UNROLL_BY(2)
+    for (int l = self; l < Tile * Depth; l += kThreads) {
       int k = p.right_k_first ? l % Depth : l / Tile, c = p.right_k_first ? l / Depth : l % Tile;
       room.right[k][c] = T::load(right[room.column[c] + room.right_k[k]]);
     }
-    __syncthreads();
+    meet();
     int depth = p.k - k0 < Depth ? static_cast<int>(p.k - k0) : Depth;
     auto step = [&](int k) {
       Sum x[Each], y[Each];
-#pragma unroll
+      TN_UNROLL
       for (int i = 0; i < Each; ++i) x[i] = room.left[k][ti * Each + i];
-#pragma unroll
+      TN_UNROLL
       for (int j = 0; j < Each; ++j) y[j] = room.right[k][tj + j * kSide];
-#pragma unroll
+      TN_UNROLL
       for (int i = 0; i < Each; ++i)
-#pragma unroll
+        TN_UNROLL
         for (int j = 0; j < Each; ++j) sum[i][j] = T::fma(x[i], y[j], sum[i][j]);
     };
     if (depth == Depth) {
-#pragma unroll 4
+      TN_UNROLL_BY(4)
       for (int k = 0; k < Depth; ++k) step(k);
     } else {
-#pragma unroll 1
+      TN_UNROLL_BY(1)
       for (int k = 0; k < depth; ++k) step(k);
     }
   }
   close();
   auto* out = static_cast<Memory*>(p.out) + batch * p.m * p.n;
-#pragma unroll
+  TN_UNROLL
   for (int i = 0; i < Each; ++i)
-#pragma unroll
+    TN_UNROLL
     for (int j = 0; j < Each; ++j) {
       int64 row = row0 + ti * Each + i, column = column0 + tj + j * kSide;
       if (row < p.m && column < p.n) out[row * p.n + column] = T::store(total[i][j]);
@@ -167,12 +124,9 @@ struct Room {
   Sum left[Depth][Tile + 1], right[Depth][Tile + 1];
 };
 
-extern SHARED char shared_memory[];  // sizeof(Room) bytes; cuda_products.cpp knows how many
-
-#define KERNEL(name, T, Tile, Each, Depth)                                    \
-  extern "C" __attribute__((nvptx_kernel)) void product_##name(Product p) {   \
-    using Own = Room<T::Sum, Tile, Depth>;                                    \
-    multiply<T, Tile, Each, Depth>(p, *(Own*)(char*)shared_memory);           \
+#define KERNEL(name, T, Tile, Each, Depth)                                   \
+  TN_KERNEL(product_##name, Product) {                                       \
+    multiply_tile<T, Tile, Each, Depth>(p, shared<Room<T::Sum, Tile, Depth>>()); \
   }
 #define KERNELS(name, T)           \
   KERNEL(name##_large, T, 64, 4, 16) \
@@ -184,3 +138,158 @@ KERNELS(f16, F16)
 KERNELS(bf16, BF16)
 KERNELS(b32, Whole<unsigned>)
 KERNELS(b64, Whole<unsigned long long>)
+
+#define TN_INLINE __attribute__((always_inline))
+
+// Large products of f32 whose axes are one each: what a thread computes is in registers, tiles are
+// loaded 16 bytes at a time while the last ones are multiplied, and sums of finished K blocks wait
+// in the result.
+constexpr int kHuge = 128, kHugeDepth = 16, kHugePieces = kHuge * kHugeDepth / 4 / 256;
+using Vector = float __attribute__((vector_size(16)));
+
+struct HugeRoom {
+  float left[2][kHugeDepth][kHuge + 4], right[2][kHugeDepth][kHuge + 4];
+};
+
+/// 16 bytes of shared memory. LLVM would load them one by one.
+inline Vector load_shared(const float* from) {
+#if defined(__NVPTX__)
+  auto at = reinterpret_cast<uint64>((__attribute__((address_space(3))) const float*)from);
+  float a, b, c, d;
+  asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(a), "=f"(b), "=f"(c), "=f"(d)
+               : "r"(static_cast<uint32>(at))
+               : "memory");
+  return {a, b, c, d};
+#else
+  return *reinterpret_cast<const Vector*>(from);
+#endif
+}
+
+/// One operand: `count` rows (columns of the right one) of `k` elements.
+struct Side {
+  const float* at;
+  int64 count, k, stride, k_stride;
+  bool rows_first;  // neighbours along the rows lie side by side
+  bool vectors;     // at places that are multiples of 4
+};
+inline Side side_of(const void* at, int64 batch, int64 count, int64 k, int64 stride,
+                    int64 k_stride) {
+  bool rows_first = stride == 1 && k_stride != 1;
+  int64 far = rows_first ? k_stride : stride;
+  bool is_near = rows_first || k_stride == 1;
+  auto* first = static_cast<const float*>(at) + batch;
+  bool vectors = is_near && far % 4 == 0 && reinterpret_cast<uint64>(first) % 16 == 0;
+  return {first, count, k, stride, k_stride, rows_first, vectors};
+}
+
+/// Where piece `i` of a tile, 4 elements, lies in it.
+struct Piece {
+  int row, k;
+};
+inline Piece piece_of(const Side& s, int self, int i) {
+  if (s.rows_first) return {self % 32 * 4, self / 32 + 8 * i};
+  return {self / 4 + 64 * i, self % 4 * 4};
+}
+
+/// 0 where the operand ends: such rows are not stored, and such k not added.
+inline Vector load_piece(const Side& s, Piece p, int64 row0, int64 k0) {
+  int64 row = row0 + p.row, k = k0 + p.k;
+  const float* from = s.at + row * s.stride + k * s.k_stride;
+  bool is_whole = s.rows_first ? row + 4 <= s.count && k < s.k : row < s.count && k + 4 <= s.k;
+  if (is_whole && s.vectors) return *reinterpret_cast<const Vector*>(from);
+  Vector made = {0, 0, 0, 0};
+  int64 step = s.rows_first ? s.stride : s.k_stride;
+  TN_UNROLL
+  for (int l = 0; l < 4; ++l) {
+    bool is_inside = s.rows_first ? row + l < s.count && k < s.k : row < s.count && k + l < s.k;
+    if (is_inside) made[l] = from[l * step];
+  }
+  return made;
+}
+
+inline void store_piece(const Side& s, Piece p, Vector value, float (*tile)[kHuge + 4]) {
+  if (s.rows_first) {
+    *reinterpret_cast<Vector*>(&tile[p.k][p.row]) = value;
+    return;
+  }
+  TN_UNROLL
+  for (int l = 0; l < 4; ++l) tile[p.k + l][p.row] = value[l];
+}
+
+TN_KERNEL(product_f32_huge, Product) {
+  auto& room = shared<HugeRoom>();
+  int self = thread(), ti = self / 16, tj = self % 16;
+  int64 tiles_n = (p.n + kHuge - 1) / kHuge, tiles = (p.m + kHuge - 1) / kHuge * tiles_n;
+  int64 batch = block() / tiles, tile = block() - batch * tiles;
+  int64 row0 = tile / tiles_n * kHuge, column0 = tile % tiles_n * kHuge;
+  Side left = side_of(p.left, batch * p.batch.a[3], p.m, p.k, p.rows.a[3], p.inner.a[3]);
+  Side right = side_of(p.right, batch * p.batch.b[3], p.n, p.k, p.columns.b[3], p.inner.b[3]);
+  auto* out = static_cast<float*>(p.out) + batch * p.m * p.n;
+  float sum[8][8];
+  TN_UNROLL
+  for (int i = 0; i < 8; ++i)
+    TN_UNROLL
+    for (int j = 0; j < 8; ++j) sum[i][j] = 0;
+  auto close = [&](bool is_first) TN_INLINE {
+    TN_UNROLL
+    for (int i = 0; i < 8; ++i)
+      TN_UNROLL
+      for (int j = 0; j < 8; ++j) {
+        int64 row = row0 + i / 4 * 64 + ti * 4 + i % 4;
+        int64 column = column0 + j / 4 * 64 + tj * 4 + j % 4;
+        if (row < p.m && column < p.n) {
+          float* to = out + row * p.n + column;
+          *to = is_first ? sum[i][j] : *to + sum[i][j];
+        }
+        sum[i][j] = 0;
+      }
+  };
+  Vector next_left[kHugePieces], next_right[kHugePieces];
+  auto load = [&](int64 k0) TN_INLINE {
+    TN_UNROLL
+    for (int i = 0; i < kHugePieces; ++i) {
+      next_left[i] = load_piece(left, piece_of(left, self, i), row0, k0);
+      next_right[i] = load_piece(right, piece_of(right, self, i), column0, k0);
+    }
+  };
+  auto store = [&](int side) TN_INLINE {
+    TN_UNROLL
+    for (int i = 0; i < kHugePieces; ++i) {
+      store_piece(left, piece_of(left, self, i), next_left[i], room.left[side]);
+      store_piece(right, piece_of(right, self, i), next_right[i], room.right[side]);
+    }
+  };
+  auto step = [&](int side, int k) TN_INLINE {
+    Vector a[2], b[2];
+    TN_UNROLL
+    for (int h = 0; h < 2; ++h) {
+      a[h] = load_shared(&room.left[side][k][h * 64 + ti * 4]);
+      b[h] = load_shared(&room.right[side][k][h * 64 + tj * 4]);
+    }
+    TN_UNROLL
+    for (int i = 0; i < 8; ++i)
+      TN_UNROLL
+      for (int j = 0; j < 8; ++j)
+        sum[i][j] = __builtin_fmaf(a[i / 4][i % 4], b[j / 4][j % 4], sum[i][j]);
+  };
+  int64 end_of_block = p.block;
+  if (p.k > 0) load(0), store(0);
+  meet();
+  int side = 0;
+  for (int64 k0 = 0; k0 < p.k; k0 += kHugeDepth, side ^= 1) {  // K blocks are multiples of it
+    if (k0 == end_of_block) close(end_of_block == p.block), end_of_block += p.block;
+    bool goes_on = k0 + kHugeDepth < p.k;
+    if (goes_on) load(k0 + kHugeDepth);
+    if (p.k - k0 >= kHugeDepth) {
+      TN_UNROLL_BY(8)
+      for (int k = 0; k < kHugeDepth; ++k) step(side, k);
+    } else {
+      TN_UNROLL_BY(1)
+      for (int k = 0; k < p.k - k0; ++k) step(side, k);
+    }
+    if (goes_on) store(side ^ 1);
+    meet();
+  }
+  close(end_of_block == p.block);
+}

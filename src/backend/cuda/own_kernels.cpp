@@ -1,0 +1,90 @@
+#include "backend/cuda/own_kernels.h"
+
+#include <climits>
+#include <map>
+#include <mutex>
+
+#include "backend/cuda/assembler.h"
+#include "backend/cuda/cuda_backend.h"
+#include "backend/cuda/plan_state.h"
+#include "base/error.h"
+#include "storage/disk_cache.h"
+
+namespace tn::cuda {
+namespace {
+
+/// Machine code for a GPU; PTX where nothing but the driver assembles.
+std::string assembled(std::string_view ptx, int architecture) {
+  if (!assembles_own) return std::string(ptx);
+  std::string key = format("prebuilt {} {} {}", architecture, assembler_name(), ptx);
+  DiskCache& cache = DiskCache::shared();
+  if (std::optional<std::string> kept = cache.get(key)) return std::move(*kept);
+  std::string made = assemble(ptx, architecture);
+  if (made.empty()) return std::string(ptx);
+  cache.put(key, made);
+  return made;
+}
+
+/// Made once per architecture. Calls are under the lock of a GPU's stream; there may be several.
+std::shared_ptr<const KernelImage> image_of(std::string_view ptx, int architecture) {
+  static std::mutex mutex;
+  static auto& images =
+      *new std::map<std::pair<const char*, int>, std::shared_ptr<const KernelImage>>;
+  std::lock_guard lock(mutex);
+  std::shared_ptr<const KernelImage>& image = images[{ptx.data(), architecture}];
+  if (!image)
+    image = std::make_shared<const KernelImage>(KernelImage{assembled(ptx, architecture)});
+  return image;
+}
+
+}  // namespace
+
+std::string_view own_name(DType type) {
+  switch (type) {
+    case DType::b1:
+    case DType::u8:
+      return "u8";
+    case DType::i8:
+      return "i8";
+    case DType::u16:
+      return "u16";
+    case DType::i16:
+      return "i16";
+    case DType::u32:
+      return "u32";
+    case DType::i32:
+      return "i32";
+    case DType::u64:
+      return "u64";
+    case DType::i64:
+      return "i64";
+    case DType::f16:
+      return "f16";
+    case DType::bf16:
+      return "bf16";
+    case DType::f32:
+      return "f32";
+    case DType::f64:
+      return "f64";
+    default:
+      return "";
+  }
+}
+
+void launch_own(std::string_view ptx, const std::string& name, int64_t blocks, int64_t shared_bytes,
+                void* params) {
+  if (blocks == 0) return;
+  Gpu& gpu = *call_place.gpu;
+  invariant(blocks <= INT_MAX, "cuda:{}: {} would need {} blocks", gpu.index, name, blocks);
+  CudaKernel kernel;
+  kernel.image = image_of(ptx, architecture_of(gpu.target));
+  kernel.entries.push_back({name, 1, 1, shared_bytes, {}});
+  void* list[] = {params};
+  check(gpu.driver,
+        gpu.driver.cuLaunchKernel(functions_of(gpu, kernel)[0], static_cast<unsigned>(blocks), 1, 1,
+                                  kOwnThreads, 1, 1, static_cast<unsigned>(shared_bytes),
+                                  call_place.stream, list, nullptr),
+        name);
+}
+
+}  // namespace tn::cuda

@@ -1,0 +1,27 @@
+#pragma once
+// Kernels that the build has compiled (prebuilt/), on GPUs.
+#include <string>
+#include <string_view>
+
+#include "backend/cuda/cuda_library.h"
+#include "ir/dtype.h"
+
+namespace tn::cuda {
+
+constexpr int kOwnThreads = 256;  // of a block of any own kernel
+
+/// False in tests, for a mock of the driver: their PTX is loaded as it is.
+inline bool assembles_own = true;
+
+/// Puts a kernel of `ptx`, which takes one structure, on the stream of the call under way. Nothing
+/// for no blocks.
+void launch_own(std::string_view ptx, const std::string& name, int64_t blocks, int64_t shared_bytes,
+                void* params);
+
+/// As kernels are named: "f32"; "u8" for bool; "" for types that none takes.
+std::string_view own_name(DType type);
+
+/// Blocks of `each` that `count` needs.
+constexpr int64_t blocks_for(int64_t count, int64_t each) { return (count + each - 1) / each; }
+
+}  // namespace tn::cuda
