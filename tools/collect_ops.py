@@ -127,7 +127,7 @@ def find_definitions(folder, definition):
 def is_in_runtime(text):
     """Whether graphs of the runtime library may have the op: it is recorded, and for one worker."""
     is_recorded = not text.startswith("Composite<") or ".recorded = true" in text
-    return is_recorded and "mesh_axis" not in text
+    return is_recorded and not any(word in text for word in ("mesh_axis", "mesh="))
 
 
 def table(function, constant, names):

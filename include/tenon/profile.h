@@ -3,6 +3,7 @@
 //
 //     tn::Profile timing = tn::profile([&] { f(x).eval(); });
 //     std::cout << timing.to_string();
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -30,5 +31,17 @@ struct Profile {
 /// this thread. With several calls, the one with the median time is reported. The first call of a
 /// compiled function compiles it, so call it before.
 Profile profile(const Callback<void()>& f, int calls = 1);
+
+/// What a worker of a mesh did. Times are seconds.
+struct WorkerStats {
+  int worker = 0;                       // its number
+  uint64_t runs = 0;                    // of plans
+  uint64_t collectives = 0, bytes = 0;  // that it took part in, and in them
+  double running = 0;
+  double communicating = 0;  // of the time it ran
+  double waiting = 0;        // for other workers, of the time it communicated
+};
+/// Of the workers of this process, since the first call.
+std::vector<WorkerStats> worker_stats();
 
 }  // namespace tn

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "ir/place.h"
 #include "observe/event_recorder.h"
+#include "workers/worker_watch.h"
 
 namespace tn {
 namespace {
@@ -58,6 +59,17 @@ Profile profile(const Callback<void()>& f, int calls) {
   auto middle = made.begin() + calls / 2;
   std::ranges::nth_element(made, middle, {}, &Profile::seconds);
   return std::move(*middle);
+}
+
+std::vector<WorkerStats> worker_stats() {
+  workers::workers_are_counted = true;
+  auto seconds = [](const std::atomic<uint64_t>& ns) { return 1e-9 * static_cast<double>(ns); };
+  std::vector<WorkerStats> list;
+  for (const workers::WorkerTotals& own : workers::worker_totals())
+    if (own.number >= 0)
+      list.push_back({own.number, own.runs, own.collectives, own.bytes, seconds(own.running),
+                      seconds(own.communicating), seconds(own.waiting)});
+  return list;
 }
 
 }  // namespace tn

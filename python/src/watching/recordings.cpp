@@ -9,7 +9,7 @@
 #include "core.h"
 #include "observe/event_log.h"
 #include "observe/event_recorder.h"
-#include "workers/worker_watch.h"
+#include "tenon/profile.h"
 
 namespace tn::python {
 namespace {
@@ -52,18 +52,13 @@ nb::list rows_of(std::span<const Event> events, uint64_t origin) {
 }
 
 nb::list worker_list() {
-  workers::workers_are_counted = true;
   nb::list list;
-  for (const workers::WorkerTotals& own : workers::worker_totals()) {
-    if (own.number < 0) continue;
+  for (const WorkerStats& own : worker_stats()) {
     nb::dict one;
-    one["worker"] = own.number.load();
-    one["runs"] = own.runs.load();
-    one["running"] = seconds(own.running);
-    one["collectives"] = own.collectives.load();
-    one["bytes"] = own.bytes.load();
-    one["communicating"] = seconds(own.communicating);
-    one["waiting"] = seconds(own.waiting);
+    one["worker"] = own.worker, one["runs"] = own.runs;
+    one["collectives"] = own.collectives, one["bytes"] = own.bytes;
+    one["running"] = own.running, one["communicating"] = own.communicating;
+    one["waiting"] = own.waiting;
     list.append(one);
   }
   return list;
