@@ -5,34 +5,12 @@
 
 namespace tn::nn {
 
-namespace {
-
-int64_t hidden_of(int64_t dims, const TransformerSettings& settings) {
+static int64_t hidden_of(int64_t dims, const TransformerSettings& settings) {
   return settings.mlp_dims.value_or(4 * dims);
 }
 
-/// `x + f(norm(x))`, or the norm of the sum.
-template <class L, class F>
-Tensor residual(const L& layer, const Tensor& x, const LayerNorm& norm, F f) {
-  if (layer.norm_first) return x + layer.dropout(f(norm(x)));
-  return norm(x + layer.dropout(f(x)));
-}
-
-template <class L>
-Tensor perceptron(const L& layer, const Tensor& x) {
-  Tensor hidden = layer.linear1(x);
-  hidden = layer.activation ? layer.activation(hidden) : relu(hidden);
-  return layer.linear2(layer.dropout(hidden));
-}
-
-void check_layers(std::string_view kind, int num_layers) {
-  check_sizes(kind, {{"num_layers", num_layers}});
-}
-
-}  // namespace
-
-TransformerEncoderLayer::TransformerEncoderLayer(int64_t dims, int64_t num_heads,
-                                                 const TransformerSettings& settings)
+TransformerLayer::TransformerLayer(int64_t dims, int64_t num_heads,
+                                   const TransformerSettings& settings)
     : self_attn(dims, num_heads, {.batch_first = settings.batch_first}),
       linear1(dims, hidden_of(dims, settings)),
       linear2(hidden_of(dims, settings), dims),
@@ -42,51 +20,63 @@ TransformerEncoderLayer::TransformerEncoderLayer(int64_t dims, int64_t num_heads
       activation(settings.activation),
       norm_first(settings.norm_first) {}
 
+Tensor TransformerLayer::residual(const Tensor& x, const LayerNorm& norm,
+                                  const Callback<Tensor(const Tensor&)>& f) const {
+  if (norm_first) return x + dropout(f(norm(x)));
+  return norm(x + dropout(f(x)));
+}
+
+Tensor TransformerLayer::attended(const Tensor& x, const Tensor& mask, bool causal) const {
+  return residual(x, norm1,
+                  [&](const Tensor& y) { return self_attn(y, {.mask = mask, .causal = causal}); });
+}
+
+Tensor TransformerLayer::perceptron(const Tensor& x, const LayerNorm& norm) const {
+  return residual(x, norm, [this](const Tensor& y) {
+    Tensor hidden = linear1(y);
+    hidden = activation ? activation(hidden) : relu(hidden);
+    return linear2(dropout(hidden));
+  });
+}
+
+TransformerEncoderLayer::TransformerEncoderLayer(int64_t dims, int64_t num_heads,
+                                                 const TransformerSettings& settings)
+    : TransformerLayer(dims, num_heads, settings) {}
+
 Tensor TransformerEncoderLayer::operator()(const Operand& given, const EncoderCall& call) const {
   return computed(*this, given, [&] {
-    auto attend = [&](const Tensor& x) {
-      return self_attn(x, {.mask = call.mask, .causal = call.causal});
-    };
-    Tensor x = residual(*this, taken(given), norm1, attend);
-    return residual(*this, x, norm2, [this](const Tensor& y) { return perceptron(*this, y); });
+    return perceptron(attended(taken(given), call.mask, call.causal), norm2);
   });
 }
 
 TransformerDecoderLayer::TransformerDecoderLayer(int64_t dims, int64_t num_heads,
                                                  const TransformerSettings& settings)
-    : self_attn(dims, num_heads, {.batch_first = settings.batch_first}),
-      linear1(dims, hidden_of(dims, settings)),
-      linear2(hidden_of(dims, settings), dims),
-      norm1(dims),
-      norm2(dims),
-      dropout(settings.dropout),
+    : TransformerLayer(dims, num_heads, settings),
       multihead_attn(dims, num_heads, {.batch_first = settings.batch_first}),
-      norm3(dims),
-      activation(settings.activation),
-      norm_first(settings.norm_first) {}
+      norm3(dims) {}
 
 Tensor TransformerDecoderLayer::operator()(const Operand& given, const Operand& memory,
                                            const DecoderCall& call) const {
   return computed(*this, given, [&] {
-    Tensor keys = taken(memory);
-    auto attend = [&](const Tensor& x) {
-      return self_attn(x, {.mask = call.mask, .causal = call.causal});
-    };
-    auto attend_to_memory = [&](const Tensor& x) {
-      return multihead_attn(x, {.keys = keys, .mask = call.memory_mask});
-    };
-    Tensor x = residual(*this, taken(given), norm1, attend);
-    x = residual(*this, x, norm2, attend_to_memory);
-    return residual(*this, x, norm3, [this](const Tensor& y) { return perceptron(*this, y); });
+    Tensor keys = taken(memory), x = attended(taken(given), call.mask, call.causal);
+    x = residual(x, norm2, [&](const Tensor& y) {
+      return multihead_attn(y, {.keys = keys, .mask = call.memory_mask});
+    });
+    return perceptron(x, norm3);
   });
 }
 
-TransformerEncoder::TransformerEncoder(int num_layers, int64_t dims, int64_t num_heads,
-                                       const TransformerSettings& settings) {
-  check_layers("TransformerEncoder", num_layers);
+template <class Layer>
+TransformerStack<Layer>::TransformerStack(std::string_view kind, int num_layers, int64_t dims,
+                                          int64_t num_heads, const TransformerSettings& settings) {
+  check_sizes(kind, {{"num_layers", num_layers}});
   for (int i = 0; i < num_layers; ++i) layers.emplace_back(dims, num_heads, settings);
   if (settings.final_norm) norm.emplace(dims);
 }
+
+TransformerEncoder::TransformerEncoder(int num_layers, int64_t dims, int64_t num_heads,
+                                       const TransformerSettings& settings)
+    : TransformerStack("TransformerEncoder", num_layers, dims, num_heads, settings) {}
 
 Tensor TransformerEncoder::operator()(const Operand& given, const EncoderCall& call) const {
   return computed(*this, given, [&] {
@@ -97,11 +87,8 @@ Tensor TransformerEncoder::operator()(const Operand& given, const EncoderCall& c
 }
 
 TransformerDecoder::TransformerDecoder(int num_layers, int64_t dims, int64_t num_heads,
-                                       const TransformerSettings& settings) {
-  check_layers("TransformerDecoder", num_layers);
-  for (int i = 0; i < num_layers; ++i) layers.emplace_back(dims, num_heads, settings);
-  if (settings.final_norm) norm.emplace(dims);
-}
+                                       const TransformerSettings& settings)
+    : TransformerStack("TransformerDecoder", num_layers, dims, num_heads, settings) {}
 
 Tensor TransformerDecoder::operator()(const Operand& given, const Operand& memory,
                                       const DecoderCall& call) const {

@@ -4,6 +4,7 @@
 //     tn::nn::TransformerEncoder encoder(2, 16, 4, {.norm_first = true});
 //     tn::Tensor y = encoder(x, {.causal = true});      // x: [batch, positions, 16]
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "tenon/nn/layers.h"
@@ -33,8 +34,9 @@ struct TransformerCall {
   bool causal = false;
 };
 
-/// Self-attention and a perceptron with one hidden layer. Parameters have PyTorch's names.
-class TransformerEncoderLayer : public Module<TransformerEncoderLayer> {
+/// What layers of encoders and decoders share: self-attention and a perceptron with one hidden
+/// layer. Parameters have PyTorch's names.
+class TransformerLayer {
  public:
   MultiHeadAttention self_attn;
   Linear linear1, linear2;
@@ -43,58 +45,75 @@ class TransformerEncoderLayer : public Module<TransformerEncoderLayer> {
   Callback<Tensor(const Tensor&)> activation;
   bool norm_first;
 
-  TransformerEncoderLayer(int64_t dims, int64_t num_heads,
-                          const TransformerSettings& settings = {});
-  Tensor operator()(const Operand& x, const EncoderCall& call = {}) const;
   static void fields(auto& m, auto&& f) {
     f("self_attn", m.self_attn), f("linear1", m.linear1), f("linear2", m.linear2);
     f("norm1", m.norm1), f("norm2", m.norm2), f("dropout", m.dropout);
     f("norm_first", m.norm_first);
   }
+
+ protected:
+  TransformerLayer(int64_t dims, int64_t num_heads, const TransformerSettings& settings);
+  /// `x + f(norm(x))`, or `norm(x + f(x))`.
+  Tensor residual(const Tensor& x, const LayerNorm& norm,
+                  const Callback<Tensor(const Tensor&)>& f) const;
+  Tensor attended(const Tensor& x, const Tensor& mask, bool causal) const;
+  /// The second linear layer of the activation of the first.
+  Tensor perceptron(const Tensor& x, const LayerNorm& norm) const;
+};
+
+class TransformerEncoderLayer : public Module<TransformerEncoderLayer>, public TransformerLayer {
+ public:
+  TransformerEncoderLayer(int64_t dims, int64_t num_heads,
+                          const TransformerSettings& settings = {});
+  Tensor operator()(const Operand& x, const EncoderCall& call = {}) const;
+  using TransformerLayer::fields;
 };
 
 /// A TransformerEncoderLayer that also attends to `memory`, the result of an encoder.
-class TransformerDecoderLayer : public Module<TransformerDecoderLayer> {
+class TransformerDecoderLayer : public Module<TransformerDecoderLayer>, public TransformerLayer {
  public:
-  MultiHeadAttention self_attn;
-  Linear linear1, linear2;
-  LayerNorm norm1, norm2;
-  Dropout dropout;
   MultiHeadAttention multihead_attn;
   LayerNorm norm3;
-  Callback<Tensor(const Tensor&)> activation;
-  bool norm_first;
 
   TransformerDecoderLayer(int64_t dims, int64_t num_heads,
                           const TransformerSettings& settings = {});
   Tensor operator()(const Operand& x, const Operand& memory, const DecoderCall& call = {}) const;
   static void fields(auto& m, auto&& f) {
-    f("self_attn", m.self_attn), f("linear1", m.linear1), f("linear2", m.linear2);
-    f("norm1", m.norm1), f("norm2", m.norm2), f("dropout", m.dropout);
-    f("multihead_attn", m.multihead_attn), f("norm3", m.norm3), f("norm_first", m.norm_first);
+    TransformerLayer::fields(m, f);
+    f("multihead_attn", m.multihead_attn), f("norm3", m.norm3);
   }
 };
 
-class TransformerEncoder : public Module<TransformerEncoder> {
+/// Layers one after the other, and a normalization at the end.
+template <class Layer>
+class TransformerStack {
  public:
-  std::vector<TransformerEncoderLayer> layers;
+  std::vector<Layer> layers;
   std::optional<LayerNorm> norm;
 
+  static void fields(auto& m, auto&& f) { f("layers", m.layers), f("norm", m.norm); }
+
+ protected:
+  TransformerStack(std::string_view kind, int num_layers, int64_t dims, int64_t num_heads,
+                   const TransformerSettings& settings);
+};
+
+class TransformerEncoder : public Module<TransformerEncoder>,
+                           public TransformerStack<TransformerEncoderLayer> {
+ public:
   TransformerEncoder(int num_layers, int64_t dims, int64_t num_heads,
                      const TransformerSettings& settings = {});
   Tensor operator()(const Operand& x, const EncoderCall& call = {}) const;
-  static void fields(auto& m, auto&& f) { f("layers", m.layers), f("norm", m.norm); }
+  using TransformerStack::fields;
 };
 
-class TransformerDecoder : public Module<TransformerDecoder> {
+class TransformerDecoder : public Module<TransformerDecoder>,
+                           public TransformerStack<TransformerDecoderLayer> {
  public:
-  std::vector<TransformerDecoderLayer> layers;
-  std::optional<LayerNorm> norm;
-
   TransformerDecoder(int num_layers, int64_t dims, int64_t num_heads,
                      const TransformerSettings& settings = {});
   Tensor operator()(const Operand& x, const Operand& memory, const DecoderCall& call = {}) const;
-  static void fields(auto& m, auto&& f) { f("layers", m.layers), f("norm", m.norm); }
+  using TransformerStack::fields;
 };
 
 /// An encoder of `source` and a decoder of `target`, both [batch, positions, dims].
