@@ -60,7 +60,7 @@ class Callback<R(A...)> {
         f = nullptr;
         static_cast<bool>(f == nullptr);
       };
-  /// What fits is held in place if it may be moved as bytes.
+  /// Small trivially relocatable functions are stored in place.
   union Storage {
     void* elsewhere = nullptr;
     std::byte here[2 * sizeof(void*)];

@@ -1,6 +1,6 @@
 #pragma once
-// compile: a typed function traced once for every combination of argument types, then run as one
-// plan.
+// compile: a typed function that is traced once per combination of argument types and then runs as
+// one plan.
 //
 //     auto gelu = tn::compile([](tn::Tensor x) { return x * (1 + tn::erf(x / 1.41421356)) / 2; });
 //     tn::Tensor y = gelu(x);
@@ -10,17 +10,17 @@ namespace tn {
 
 namespace typed {
 
-/// What can be asked of a compiled function for arguments like these.
+/// Reports about a compiled function for arguments of given types.
 template <class Self, class P>
 struct Inspected;
 template <class Self, class... P>
 struct Inspected<Self, Parameters<P...>> {
-  /// A stage of the compilation for arguments like these, as text: "graph", "optimized", "loops",
-  /// "kernels", "plan", "memory" or "decisions".
+  /// A stage of the compilation for arguments of these types, as text: "graph", "optimized",
+  /// "loops", "kernels", "plan", "memory" or "decisions".
   std::string show(std::string_view stage, const Value<P>&... args) const {
     return static_cast<const Self*>(this)->show_stage(stage, args...);
   }
-  /// What the compiler makes of calls with arguments like these, and why, as text.
+  /// The plan for arguments of these types, with the decisions of the compiler, as text.
   std::string explain(const Value<P>&... args) const {
     return static_cast<const Self*>(this)->explain_call(args...);
   }
@@ -99,8 +99,8 @@ class CompiledFunction : public typed::CallableAs<CompiledFunction<F>, F>,
 /// `f` compiled when it is first called with arguments of some types and structure, and run from
 /// then on without calling it. Arguments and results are trees (tree.h); a number among them is a
 /// constant, so that the function is traced again for another one. Tensors that it closes over are
-/// constants. Under a transform, and inside another compiled function, it is a part of what is
-/// transformed or compiled.
+/// constants. Under a transform, and inside another compiled function, it is inlined as a call of
+/// its graph.
 ///
 ///     auto step = tn::compile([](Params p, tn::Tensor x, tn::Tensor y) {
 ///       auto [l, g] = tn::value_and_grad(loss)(p, x, y);

@@ -13,18 +13,18 @@ namespace flat {
 class CompiledCall {
  public:
   tree::Contents in{"compile"};  // the arguments
-  size_t donated = 0;            // so many tensors, the first ones, may be overwritten
+  size_t donated = 0;            // the number of leading tensors that may be overwritten
   std::source_location place;
 
   explicit CompiledCall(std::source_location at) : place(at) {}
   virtual ~CompiledCall();
-  /// Runs the function on parameters in the place of the arguments.
+  /// Runs the function with parameters in place of the arguments.
   virtual Tensors trace(const Tensors& params) = 0;
-  /// What `finish` needs of the trace that was made last.
+  /// What `finish` needs from the latest trace.
   virtual std::shared_ptr<const void> kept() { return nullptr; }
   virtual void finish(Tensors&& results, const void* kept) = 0;
   virtual void visit_arguments(tree::Visitor& visitor) = 0;
-  /// What errors and reports call a tensor, and a setting, of the arguments.
+  /// The names of a tensor and of a setting of the arguments, in errors and reports.
   virtual std::string name(size_t tensor);
   virtual std::string setting_name(size_t word);
 };
@@ -35,8 +35,8 @@ class CompiledFunction {
  public:
   CompiledFunction();
   explicit CompiledFunction(const CompileSettings& settings);
-  /// Donated arguments are null afterwards; they are there again when a run fails before it has
-  /// written there.
+  /// Donated arguments are null afterwards. They are restored if a run fails before it has
+  /// overwritten them.
   void operator()(CompiledCall& call) const;
   std::string show(std::string_view stage, CompiledCall& call) const;
   std::string explain(CompiledCall& call) const;
@@ -52,10 +52,10 @@ class CompiledFunction {
 
 namespace typed {
 
-/// A value that is destroyed with its last holder.
+/// A value that is destroyed with its last reference.
 std::shared_ptr<const void> shared(const void* value, void (*destroy)(const void*));
 
-/// A call of a compiled `F` with trees of the types `A`, which stay where they are.
+/// A call of a compiled `F` with trees of the types `A`, which are not copied.
 template <class F, class... A>
 class CompiledCall final : public flat::CompiledCall {
  public:
@@ -146,7 +146,7 @@ class CompiledCall final : public flat::CompiledCall {
   std::shared_ptr<const void> kept_;  // an R: the structure of the result
 };
 
-/// An argument as the tree that it is: itself where it is one.
+/// An argument as a tree: selections and operands become tensors.
 template <class T>
 decltype(auto) as_value(T&& value) {
   if constexpr (std::is_same_v<Value<T>, std::remove_cvref_t<T>>)

@@ -15,14 +15,14 @@ using Function = Callback<Tensors(const Tensors&)>;
 
 namespace flat {
 
-/// What errors call the transform, and its arguments and results: numbers when left out.
+/// Names for errors: of the transform, its arguments and results. Numbers by default.
 struct Names {
   std::string_view transform;
   Callback<std::string(size_t)> argument = {}, result = {};
 };
 
-/// The results of a function and its derivative, backwards: called with cotangents of the results
-/// (null: zero), it gives those of the arguments.
+/// The results of a function and its reverse derivative: called with cotangents of the results
+/// (null: zero), it returns those of the arguments.
 class Pullback {
  public:
   Pullback(const Function& f, const Tensors& primals, const std::vector<int>& argnums,
@@ -55,27 +55,27 @@ Callback<Derivatives(const Tensors&)> value_and_grad(Function f, std::vector<int
 
 /// The Jacobians of the results of `f` with respect to the arguments at `argnums`, each of the
 /// shape of the result followed by that of the argument: all of the first result, then of the
-/// second. `jacrev` works row by row, `jacfwd` column by column: the fewer, the better.
+/// second. `jacrev` works row by row, `jacfwd` column by column; use the one with fewer of them.
 Function jacrev(Function f, std::vector<int> argnums = {0}, Names names = {"jacrev"});
 Function jacfwd(Function f, std::vector<int> argnums = {0}, Names names = {"jacfwd"});
 /// The second derivatives of `f`, which returns one scalar.
 Function hessian(Function f, std::vector<int> argnums = {0});
 
 /// `f` applied along axis `in_axes[i]` of each argument, and its results stacked along `out_axes`.
-/// Nothing: an argument is the same for every example. Empty lists mean axis 0 everywhere.
+/// No value: all examples share the argument. Empty lists mean axis 0 everywhere.
 using BatchAxes = std::vector<Maybe<int>>;
 Function vmap(Function f, BatchAxes in_axes = {}, BatchAxes out_axes = {});
 /// One such call. `out_axes` is called once the results are known.
 Tensors call_mapped(const Function& f, const Tensors& args, const BatchAxes& in_axes,
                     const Callback<BatchAxes()>& out_axes, const Names& names);
 
-/// `f`, of which a derivative keeps the arguments only: what lies between is computed again when it
-/// is needed. Values have the same bits as those of `f`, and so have gradients,
-/// but for the order in which those of an argument of several such calls are added up. With several
-/// `segments` what passes from one to the next is kept too, and one at a time is computed again.
+/// `f`, whose derivatives keep only the arguments and rematerialise intermediate values. Values and
+/// gradients have the same bits as those of `f`, except that gradients of an argument of several
+/// such calls may be added in another order. With several `segments` the values at their boundaries
+/// are kept too, and one segment at a time is rematerialised.
 Function checkpoint(Function f, int segments = 1);
 
-/// How to differentiate and batch a function, from its user. Any of them may be left out.
+/// User-defined rules for differentiating and batching a function. Each is optional.
 struct CustomRules {
   /// Cotangents of the arguments (null: zero), from those of the results (null: integers).
   Callback<Tensors(const Tensors& primals, const Tensors& cotangents, const Tensors& outputs)> vjp;
@@ -86,10 +86,10 @@ struct CustomRules {
   Callback<std::pair<Tensors, std::vector<bool>>(const Tensors& args,
                                                  const std::vector<bool>& batched, int64_t size)>
       vmap;
-  /// Names of the last arguments, which rules are not given: there is no derivative in them.
+  /// Names of the last arguments, which are constants: rules do not receive them.
   std::vector<std::string> constants = {};
 };
-/// `f` with rules of its own. What is left out follows from the rest, and at last from `f` itself.
+/// `f` with user-defined rules. Missing rules are derived from the others, or from `f` itself.
 Function custom_function(Function f, CustomRules rules);
 
 /// `then(operands)` where `pred`, one bool, is true, `otherwise(operands)` where it is false. Both
@@ -112,7 +112,7 @@ using ScanBody = Callback<ScanResult(const Tensors& carry, const Tensors& x)>;
 ScanResult scan(const ScanBody& body, const Tensors& carry, const Tensors& xs,
                 Maybe<int64_t> length = {}, bool reverse = false);
 
-/// The place of the user's call, for errors of what is called while it exists.
+/// Sets the place that errors report, that of the user's call, until the end of the scope.
 class Place {
  public:
   explicit Place(const std::source_location& at);

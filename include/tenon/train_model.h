@@ -29,7 +29,7 @@ class TrainModel : public Model {
   std::vector<std::pair<std::string, double>> losses_;
 };
 
-/// What a training step returns: everything that the next one needs.
+/// The results of a training step: everything that the next one needs.
 struct TrainStep {
   Tensor loss;  // before the step
   Values outputs, params, state;

@@ -18,20 +18,20 @@ struct LBFGSSettings {
   double learning_rate = 1;  // how far a step goes, or where the line search begins
   int max_iter = 20;
   Maybe<int> max_eval = {};        // evaluations of the closure in a step; default: 1.25 max_iter
-  double tolerance_grad = 1e-7;    // no gradient is larger: the step ends
-  double tolerance_change = 1e-9;  // parameters or the loss change less: the step ends
+  double tolerance_grad = 1e-7;    // the step ends when no gradient is larger
+  double tolerance_change = 1e-9;  // the step ends when parameters or the loss change less
   int history_size = 100;
   bool strong_wolfe = false;  // a line search with the strong Wolfe conditions
 };
 
 /// LBFGS (Liu and Nocedal, 1989): steps along `-H g`, where `H` is an estimate of the inverse of
-/// the Hessian from the last `history_size` changes of parameters and gradients. It decides by
-/// values of the loss: it cannot be a part of a compiled function, while the closure may call one.
+/// the Hessian from the last `history_size` changes of parameters and gradients. It reads
+/// values of the loss, so it cannot be part of a compiled function; the closure may call one.
 class LBFGS {
  public:
   explicit LBFGS(const nn::Parameters& parameters, const LBFGSSettings& settings = {});
 
-  /// Evaluates `closure`, which computes the loss and its gradients, and improves the parameters,
+  /// Evaluates `closure`, which computes the loss and its gradients, and updates the parameters,
   /// several times. Returns the first loss.
   Tensor step(const Callback<Tensor()>& closure,
               std::source_location place = std::source_location::current());
@@ -40,12 +40,12 @@ class LBFGS {
   /// The parameters that are trained, in their places.
   std::vector<nn::Parameter> parameters() const { return nn::trained_in(model_); }
 
-  int64_t steps() const { return steps_; }  // how often parameters were improved
+  int64_t steps() const { return steps_; }  // the number of updates
   double learning_rate() const { return settings_.learning_rate; }
   void set_learning_rate(double rate) { settings_.learning_rate = rate; }
 
   std::string kind() const { return "LBFGS"; }
-  /// What it remembers: "changes.0", "gradient_changes.0", "last.direction" and so on.
+  /// Its state: "changes.0", "gradient_changes.0", "last.direction" and so on.
   nn::TensorMap state_dict() const;
   void load_state_dict(const nn::TensorMap& state);
 

@@ -10,8 +10,8 @@
 
 namespace tn::optim {
 
-/// Gives each parameter to the first optimizer whose filter takes it; the last one, which has no
-/// filter, takes the rest. It is used as any other optimizer.
+/// Assigns each parameter to the first optimizer whose filter accepts it; the last optimizer has no
+/// filter and takes the rest. Its interface is that of other optimizers.
 class MultiOptimizer {
  public:
   using Filter = Callback<bool(const std::string& name, const Tensor& parameter)>;
@@ -33,7 +33,7 @@ class MultiOptimizer {
                             std::source_location place = std::source_location::current());
   /// Makes these the parameters of `step`.
   void watch(const nn::Parameters& parameters);
-  /// Improves the parameters by the gradients that `backward()` left in them.
+  /// Updates the parameters with the gradients that `backward()` stored.
   void step(std::source_location place = std::source_location::current());
   void zero_grad();
 

@@ -39,7 +39,7 @@ struct WeightDecay {
   WeightDecay(F f) : by_parameter(std::move(f)) {}
 };
 
-/// Makes new parameters from parameters and gradients. There are two ways to use one:
+/// Computes new parameters from parameters and gradients. There are two ways to use one:
 ///
 ///     tn::optim::SGD optimizer(0.1);  // with gradients that were computed before
 ///     optimizer.update(model, gradients);
@@ -68,30 +68,29 @@ class Optimizer {
   /// New parameters for those that have a gradient.
   TensorMap apply_gradients(const TensorMap& gradients, const TensorMap& parameters,
                             std::source_location place = std::source_location::current());
-  /// Remembers parameters as before their first step. Otherwise that happens at the first one.
+  /// Creates the state of the parameters. By default the first step does so.
   void init(const TensorMap& parameters);
 
   /// Makes these the parameters of `step`: those that are trained require gradients from now on.
   /// Names of a second model begin with "1.", of a third with "2.".
   void watch(const nn::Parameters& parameters);
-  /// Improves the parameters that were given, by the gradients that `backward()` left in them.
-  /// Those without a gradient stay as they are. Outside of compiled functions the step has been
-  /// computed when this returns.
+  /// Updates the watched parameters with the gradients that `backward()` stored. Parameters without
+  /// a gradient do not change. Outside of compiled functions the step is evaluated on return.
   void step(std::source_location place = std::source_location::current());
   /// Releases the gradients, which `backward()` would add to.
   void zero_grad();
   /// The parameters of `step` that are trained, in their places.
   std::vector<nn::Parameter> parameters() const;
 
-  const Tensor& steps() const { return step_; }  // how often parameters were improved
+  const Tensor& steps() const { return step_; }  // the number of updates
   const Tensor& learning_rate() const { return learning_rate_; }
   void set_learning_rate(const LearningRate& rate);
 
   /// The name of the class, in checkpoints.
   virtual std::string kind() const { return "Optimizer"; }
-  /// Everything it remembers, by name: "step", "learning_rate", "moments.out.weight.m".
+  /// Its state by name: "step", "learning_rate", "moments.out.weight.m".
   TensorMap state_dict() const;
-  /// Takes over what another one of its kind remembered.
+  /// Restores the state of another optimizer of this kind.
   void load_state_dict(const TensorMap& state);
   /// The optimizer, as something to visit. Visitors of a constant one only look.
   nn::Visit as_visit() const;
@@ -103,9 +102,9 @@ class Optimizer {
   Optimizer& operator=(const Optimizer&) = default;
   Optimizer& operator=(Optimizer&&) = default;
 
-  /// Puts into `moments` what is to be remembered of a parameter before its first step.
+  /// Puts the initial state of a parameter into `moments`.
   virtual void init_single(const Tensor&, TensorMap& /* moments */) const {}
-  /// The new parameter; changes what is remembered of it.
+  /// Returns the new parameter and updates its state.
   virtual Tensor apply_single(const Tensor& gradient, const Tensor& parameter,
                               TensorMap& moments) const = 0;
 
