@@ -24,11 +24,10 @@ concept IsRows = requires(const R& r) {
   r.size();
 };
 
-/// A 0-d tensor: f32 of floating point, i64 of integers.
-template <class T>
-  requires std::is_arithmetic_v<T>
+/// A 0-d tensor: f32 of floating point, i64 of integers, c64 of complex numbers.
+template <IsElement T>
 Tensor array(T value) {
-  return Tensor(value);
+  return Tensor::from_scalar(Scalar(value));
 }
 
 /// Elements in row-major order, as many as the shape has.

@@ -6,6 +6,7 @@
 //     tn::backward(tn::sum(w * w));
 //     tn::grad(w);                               // [2, 4]
 #include <cstdint>
+#include <source_location>
 
 #include "tenon/tensor.h"
 
@@ -14,24 +15,28 @@ namespace tn {
 /// Adds the derivative of `loss` to the gradient of every tensor that requires one and that it was
 /// computed from. A loss with more than one element needs a cotangent of its type. The graph is
 /// released, unless it is retained for another call.
-void backward(const Tensor& loss, const Tensor& cotangent = {}, bool retain_graph = false);
+void backward(const Tensor& loss, const Tensor& cotangent = {}, bool retain_graph = false,
+              std::source_location at = std::source_location::current());
 
 /// Makes `x` a leaf of backward(), or an ordinary tensor again. `x` may be bound to a new node, so
 /// that it does not share its gradient.
-void require_grad(Tensor& x, bool wanted = true);
+void require_grad(Tensor& x, bool wanted = true,
+                  std::source_location at = std::source_location::current());
 /// Whether backward() would compute a gradient for `x` or for a tensor it was computed from.
 bool requires_grad(const Tensor& x);
 /// Whether `x` is a leaf: not computed from tensors that require gradients.
 bool is_leaf(const Tensor& x);
 
 /// The gradient that backward() accumulated, or a null tensor.
-Tensor grad(const Tensor& x);
+Tensor grad(const Tensor& x, std::source_location at = std::source_location::current());
 /// Replaces the gradient by one of the type of `x`, or removes it (null).
-void set_grad(const Tensor& x, const Tensor& gradient);
+void set_grad(const Tensor& x, const Tensor& gradient,
+              std::source_location at = std::source_location::current());
 
 /// Assigns a new value of the same type to a variable. Its gradient, and whether it requires one,
 /// stay.
-void rebind(Tensor& variable, Tensor value);
+void rebind(Tensor& variable, Tensor value,
+            std::source_location at = std::source_location::current());
 
 /// Enables or disables gradient recording on this thread, from construction to destruction.
 class GradMode {

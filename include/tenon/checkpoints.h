@@ -58,11 +58,13 @@ class CheckpointPart {
 using CheckpointParts = std::vector<CheckpointPart>;
 
 /// Writes parts of a training run to a file. `random` adds the random state of the thread.
-void save_checkpoint(const std::string& path, const CheckpointParts& parts, bool random = true);
+void save_checkpoint(const std::string& path, const CheckpointParts& parts, bool random = true,
+                     std::source_location at = std::source_location::current());
 /// Loads the given parts of a checkpoint in place, and returns the values in it. The checksum of
 /// the file is verified unless `verify` is false.
 CheckpointValues load_checkpoint(const std::string& path, const CheckpointParts& parts = {},
-                                 bool random = true, std::optional<bool> verify = {});
+                                 bool random = true, std::optional<bool> verify = {},
+                                 std::source_location at = std::source_location::current());
 
 /// The latest checkpoints of a training run, in a folder: `step-00000100.safetensors`. The oldest
 /// are removed when there are more than `keep`.
@@ -70,10 +72,12 @@ class Checkpoints {
  public:
   explicit Checkpoints(std::string folder, std::optional<int64_t> keep = 3);
   /// Saves parts and "step" as the checkpoint of that step.
-  void save(int64_t step, CheckpointParts parts, bool random = true) const;
+  void save(int64_t step, CheckpointParts parts, bool random = true,
+            std::source_location at = std::source_location::current()) const;
   /// Loads the latest checkpoint, or that of `step`. No values: there is none yet.
   CheckpointValues load(const CheckpointParts& parts, std::optional<int64_t> step = {},
-                        bool random = true, std::optional<bool> verify = {}) const;
+                        bool random = true, std::optional<bool> verify = {},
+                        std::source_location at = std::source_location::current()) const;
   /// The steps that have a checkpoint, in order.
   std::vector<int64_t> steps() const;
   std::string path(int64_t step) const;

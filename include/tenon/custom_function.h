@@ -1,5 +1,5 @@
 #pragma once
-// custom_function: a typed function with rules of its own for derivatives and batches.
+// custom_function: a typed function with user-defined rules for derivatives and batches.
 #include <array>
 #include <memory>
 
@@ -61,7 +61,16 @@ struct CustomFunction : CallableAs<CustomFunction<F, V, J, B>, F> {
   template <class... A>
   flat::CustomRules rules(const std::shared_ptr<Run<F, A...>>& run) const {
     flat::CustomRules made;
-    if constexpr (!std::is_same_v<V, NoRule>)
+    using Result = typename Run<F, A...>::Result;
+    constexpr bool has_vjp = std::is_invocable_v<const V&, A&..., Result, Result>;
+    constexpr bool has_jvp = std::is_invocable_v<const J&, A&..., A&...>;
+    static_assert(has_vjp || std::is_same_v<V, NoRule>,
+                  "a rule for vjp takes the arguments of the function, then the cotangent of its "
+                  "result and the result: (x, y, cotangent, result)");
+    static_assert(has_jvp || std::is_same_v<J, NoRule>,
+                  "a rule for jvp takes the arguments of the function, then as many tangents: "
+                  "(x, y, tangent of x, tangent of y)");
+    if constexpr (has_vjp)
       made.vjp = [run, rule = vjp_rule](Tensors in, Tensors ct, Tensors out) {
         UserCode own;
         auto back = run->arguments(in).with([&](A&... arg) {
@@ -70,7 +79,7 @@ struct CustomFunction : CallableAs<CustomFunction<F, V, J, B>, F> {
         Value<decltype(back)> trees(std::move(back));
         return tensors_of(trees, "custom_function", "the cotangent", true);
       };
-    if constexpr (!std::is_same_v<J, NoRule>)
+    if constexpr (has_jvp)
       made.jvp = [run, rule = jvp_rule](Tensors in, Tensors t) {
         UserCode own;
         Pack<A...> args = run->arguments(in), tangents = run->arguments(t);
@@ -82,6 +91,9 @@ struct CustomFunction : CallableAs<CustomFunction<F, V, J, B>, F> {
       };
     if constexpr (!std::is_same_v<B, NoRule>) {
       static_assert((std::is_same_v<A, Tensor> && ...), "a rule for vmap takes tensors");
+      static_assert(std::is_invocable_v<const B&, int64_t, std::array<bool, sizeof...(A)>&, A&...>,
+                    "a rule for vmap takes the size of the batch, which arguments are batched, and "
+                    "the arguments: (size, batched, x, y)");
       made.vmap = [run, rule = vmap_rule](Tensors in, const std::vector<bool>& batched,
                                           int64_t size) {
         UserCode own;
@@ -98,8 +110,7 @@ struct CustomFunction : CallableAs<CustomFunction<F, V, J, B>, F> {
 
 }  // namespace typed
 
-/// `f` with rules of its own, of which any may be left out: the others follow from them, and at
-/// last from `f` itself.
+/// `f` with user-defined rules. Missing rules are derived from the others, or from `f` itself.
 ///
 ///     auto clipped = tn::custom_function([](tn::Tensor x) { return tn::clip(x, -1, 1); })
 ///                        .vjp([](tn::Tensor, tn::Tensor ct, tn::Tensor) { return ct; });

@@ -10,10 +10,10 @@
 namespace tn::data {
 
 struct BatchSettings {
-  /// Examples are drawn in an order that the key decides, another one in each epoch. Null: in the
-  /// order of the data.
+  /// Shuffles the examples with this key, differently in each epoch. Null: in the order of the
+  /// data.
   Tensor key = {};
-  /// Leaves out a last batch that is smaller.
+  /// Skips a last batch that is smaller.
   bool drop_last = false;
   int64_t epochs = 1;
 };
@@ -21,8 +21,8 @@ struct BatchSettings {
 /// Examples along the first axis of some tensors, `size` at a time.
 class AnyBatches {
  public:
-  AnyBatches(Tensors columns, int64_t size, BatchSettings settings);
-  /// How many there are, in all epochs.
+  AnyBatches(Tensors columns, int64_t size, BatchSettings settings, std::source_location at);
+  /// The number of batches in all epochs.
   int64_t size() const { return per_epoch_ * settings_.epochs; }
   /// The tensors of a batch.
   Tensors at(int64_t number) const;
@@ -64,14 +64,17 @@ class Batches : public AnyBatches {
 };
 
 /// Batches of `size` examples: of one tensor they are tensors, of several tuples.
-inline Batches<1> batches(Tensor x, int64_t size, BatchSettings settings = {}) {
-  return {{std::move(x)}, size, std::move(settings)};
+inline Batches<1> batches(Tensor x, int64_t size, BatchSettings settings = {},
+                          std::source_location at = std::source_location::current()) {
+  return {{std::move(x)}, size, std::move(settings), at};
 }
-inline Batches<2> batches(Tensor x, Tensor y, int64_t size, BatchSettings settings = {}) {
-  return {{std::move(x), std::move(y)}, size, std::move(settings)};
+inline Batches<2> batches(Tensor x, Tensor y, int64_t size, BatchSettings settings = {},
+                          std::source_location at = std::source_location::current()) {
+  return {{std::move(x), std::move(y)}, size, std::move(settings), at};
 }
-inline Batches<3> batches(Tensor x, Tensor y, Tensor z, int64_t size, BatchSettings settings = {}) {
-  return {{std::move(x), std::move(y), std::move(z)}, size, std::move(settings)};
+inline Batches<3> batches(Tensor x, Tensor y, Tensor z, int64_t size, BatchSettings settings = {},
+                          std::source_location at = std::source_location::current()) {
+  return {{std::move(x), std::move(y), std::move(z)}, size, std::move(settings), at};
 }
 
 }  // namespace tn::data

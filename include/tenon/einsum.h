@@ -1,5 +1,5 @@
 #pragma once
-// einsum with its operands as arguments.
+// Products in the form in which NumPy has them: einsum with its operands as arguments, and dot.
 #include "tenon/ops.h"
 
 namespace tn {
@@ -11,4 +11,22 @@ Tensor einsum(std::string_view equation, const T&... operands) {
   return einsum(equation, Tensors{operands...});
 }
 
+/// The inner product of vectors, `matmul` of matrices; for more axes the sum over the last axis of
+/// `x1` and the second-to-last axis of `x2`.
+inline Tensor dot(const Operand& x1, const Operand& x2) {
+  auto rank = [](const Operand& x) { return x.tensor ? x.tensor->rank() : 0; };
+  if (rank(x1) == 0 || rank(x2) == 0) return multiply(x1, x2);
+  if (rank(x2) <= 2) return matmul(x1, x2);
+  return tensordot(x1, x2, Ints{rank(x1) - 1}, Ints{rank(x2) - 2});
+}
+
+namespace linalg {
+
+/// The norm of vectors, as `vector_norm`. That of matrices is `matrix_norm`.
+inline Tensor norm(const Operand& x, const Maybe<Axes>& axis = {}, bool keepdims = false,
+                   double ord = 2.0) {
+  return vector_norm(x, axis, keepdims, ord);
+}
+
+}  // namespace linalg
 }  // namespace tn

@@ -1,6 +1,6 @@
 #pragma once
-// Executables: a function compiled ahead of time for inputs that are described, not given. They are
-// called, saved to one file, and loaded from it.
+// Executables: functions compiled ahead of time for described inputs. They can be called, saved to
+// one file, and loaded from it.
 #include <memory>
 #include <optional>
 #include <string>
@@ -45,7 +45,7 @@ struct OutputInfo {
   std::string name = {};
 };
 
-/// What a binding of another language keeps with an executable.
+/// Data that a binding of another language stores with an executable.
 struct Surface {
   std::string text;                            // comes back as Executable::surface()
   std::vector<std::string> output_names = {};  // none, or one a result
@@ -71,7 +71,7 @@ struct SaveSettings {
 };
 
 struct LoadSettings {
-  /// Machine code in the file is run although this user's machine did not write it.
+  /// Runs machine code from the file even if another machine or user wrote it.
   bool trust = false;
   /// Whether checksums are compared. true: of the whole file, now. false: only of parts that are
   /// parsed, never of weights. Not set: of the whole file, now if it is small, otherwise when the
@@ -79,7 +79,7 @@ struct LoadSettings {
   std::optional<bool> verify = {};
 };
 
-/// What an executable is made of and did.
+/// Statistics of an executable.
 struct ExecutableStats {
   int64_t calls = 0, plans = 0, kernels = 0, interpreted = 0;
   int64_t kernels_compiled = 0;  // since it was made or loaded
@@ -91,7 +91,8 @@ struct ExecutableStats {
 class Executable {
  public:
   /// Tensors in the order of the inputs that are tensors, values in that of those that are sizes.
-  Tensors operator()(const Tensors& args, const std::vector<int64_t>& sizes = {}) const;
+  Tensors operator()(const Tensors& args, const std::vector<int64_t>& sizes = {},
+                     std::source_location at = std::source_location::current()) const;
 
   const std::string& name() const;
   const std::vector<InputInfo>& inputs() const;
@@ -109,14 +110,18 @@ class Executable {
   /// Signature, ranges, results, target.
   std::string to_text() const;
 
-  void save(const std::string& path, const SaveSettings& settings = {}) const;
-  static Executable load(const std::string& path, const LoadSettings& settings = {});
+  void save(const std::string& path, const SaveSettings& settings = {},
+            std::source_location at = std::source_location::current()) const;
+  static Executable load(const std::string& path, const LoadSettings& settings = {},
+                         std::source_location at = std::source_location::current());
   /// As a typed function. Fails when the file takes or gives another number of tensors.
   ///
   ///     auto f = tn::Executable::load<tn::Tensor(tn::Tensor, tn::Tensor)>("f.tnx");
   ///     tn::Tensor z = f(x, y);
   template <class Signature>
-  static ExecutableOf<Signature> load(const std::string& path, const LoadSettings& settings = {}) {
+  static ExecutableOf<Signature> load(const std::string& path, const LoadSettings& settings = {},
+                                      std::source_location at = std::source_location::current()) {
+    flat::Place here(at);
     return ExecutableOf<Signature>(load(path, settings));
   }
 

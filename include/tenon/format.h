@@ -1,26 +1,46 @@
 #pragma once
-// Tensors in std::format, and in fmt where <fmt/format.h> is included before: `{}` is the text that
-// `x.to_string()` gives, with the width and alignment of text.
+// Tensors, shapes, element types and devices in std::format, and in fmt where <fmt/format.h> is
+// included before: `{}` is the text that `<<` writes, with the width and alignment of text.
+#include <sstream>
+#include <string>
 #include <version>
 
-#include "tenon/tensor.h"
+#include "tenon/printing.h"
+
+namespace tn {
+
+template <class T>
+concept IsPrinted = std::same_as<T, Tensor> || std::same_as<T, Shape> || std::same_as<T, DType> ||
+                    std::same_as<T, Device>;
+
+std::string printed(const IsPrinted auto& x) {
+  if constexpr (requires { x.to_string(std::source_location()); }) {
+    return x.to_string(std::source_location());  // the place of the call is not known here
+  } else {
+    std::ostringstream text;
+    text << x;
+    return std::move(text).str();
+  }
+}
+
+}  // namespace tn
 
 #ifdef __cpp_lib_format
 #include <format>
 
-template <>
-struct std::formatter<tn::Tensor> : std::formatter<std::string> {
-  auto format(const tn::Tensor& x, auto& context) const {
-    return std::formatter<std::string>::format(x.to_string(), context);
+template <tn::IsPrinted T>
+struct std::formatter<T> : std::formatter<std::string> {
+  auto format(const T& x, auto& context) const {
+    return std::formatter<std::string>::format(tn::printed(x), context);
   }
 };
 #endif
 
 #ifdef FMT_VERSION
-template <>
-struct fmt::formatter<tn::Tensor> : fmt::formatter<std::string> {
-  auto format(const tn::Tensor& x, auto& context) const {
-    return fmt::formatter<std::string>::format(x.to_string(), context);
+template <tn::IsPrinted T>
+struct fmt::formatter<T> : fmt::formatter<std::string> {
+  auto format(const T& x, auto& context) const {
+    return fmt::formatter<std::string>::format(tn::printed(x), context);
   }
 };
 #endif

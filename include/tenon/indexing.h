@@ -90,7 +90,9 @@ class Selection {
   Shape shape() && { return value().shape(); }
   DType dtype() const { return value().dtype(); }
   int rank() const { return value().rank(); }
-  int64_t dim(int axis) const { return value().dim(axis); }
+  int64_t dim(int axis, Tensor::Place at = Tensor::Place::current()) const {
+    return value().dim(axis, at);
+  }
   int64_t size() const { return value().size(); }
   template <class T>
   T item(Tensor::Place at = Tensor::Place::current()) const {

@@ -8,8 +8,17 @@
 
 namespace tn {
 
+/// A tensor in a stream, with the place in the program: `std::cout << x`.
+struct Printed {
+  const Tensor& tensor;
+  std::source_location place;
+  Printed(const Tensor& x, std::source_location at = std::source_location::current())
+      : tensor(x), place(at) {}
+  Printed(const Selection& x, std::source_location at = std::source_location::current())
+      : tensor(x.value()), place(at) {}
+};
 /// Writes `x.to_string()`.
-std::ostream& operator<<(std::ostream& out, const Tensor& x);
+std::ostream& operator<<(std::ostream& out, const Printed& x);
 /// "[8,16]", "float32", "cuda:1".
 std::ostream& operator<<(std::ostream& out, const Shape& shape);
 std::ostream& operator<<(std::ostream& out, DType type);

@@ -4,6 +4,7 @@
 //     tn::Profile timing = tn::profile([&] { f(x).eval(); });
 //     std::cout << timing.to_string();
 #include <cstdint>
+#include <source_location>
 #include <string>
 #include <vector>
 
@@ -30,7 +31,8 @@ struct Profile {
 /// Calls `f`, which computes its results (`eval` or `item`), and measures the steps that run on
 /// this thread. With several calls, the one with the median time is reported. The first call of a
 /// compiled function compiles it, so call it before.
-Profile profile(const Callback<void()>& f, int calls = 1);
+Profile profile(const Callback<void()>& f, int calls = 1,
+                std::source_location at = std::source_location::current());
 
 /// What a worker of a mesh did. Times are seconds.
 struct WorkerStats {

@@ -32,6 +32,11 @@ inline Tensor uniform(const Shape& shape = {}, const Operand& low = 0.0, const O
                       DType dtype = DType::f32, const Tensor& key = {}) {
   return random_uniform(key_or_next(key), low, high, shape, dtype);
 }
+/// In Python's order.
+inline Tensor uniform(const Operand& low, const Operand& high, const Shape& shape,
+                      DType dtype = DType::f32, const Tensor& key = {}) {
+  return random_uniform(key_or_next(key), low, high, shape, dtype);
+}
 inline Tensor normal(const Shape& shape = {}, const Operand& loc = 0.0, const Operand& scale = 1.0,
                      DType dtype = DType::f32, const Tensor& key = {}) {
   return random_normal(key_or_next(key), loc, scale, shape, dtype);
@@ -92,6 +97,11 @@ inline Tensor randn_like(const Tensor& x, const Tensor& key = {}) {
   return normal(x.shape(), 0.0, 1.0, x.dtype(), key);
 }
 inline Tensor randint(const Shape& shape, const Operand& low, const Operand& high,
+                      DType dtype = DType::i64, const Tensor& key = {}) {
+  return random_randint(key_or_next(key), low, high, shape, dtype);
+}
+/// In Python's order.
+inline Tensor randint(const Operand& low, const Operand& high, const Shape& shape = {},
                       DType dtype = DType::i64, const Tensor& key = {}) {
   return random_randint(key_or_next(key), low, high, shape, dtype);
 }

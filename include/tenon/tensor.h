@@ -1,6 +1,6 @@
 #pragma once
-// Tensor: a lazy array whose elements are never overwritten. Calling an op records it; a value is
-// computed when it is asked for.
+// Tensor: a lazy array whose elements are never overwritten. Calling an op records it; reading a
+// value computes it.
 #include <concepts>
 #include <initializer_list>
 #include <source_location>
@@ -20,8 +20,8 @@ struct Index;
 class Selection;
 class RowIterator;
 
-/// A handle to one result of a recorded op. Copying shares that; its value never changes. The tag
-/// makes the ABI's version part of every symbol that names a tensor.
+/// A handle to one result of a recorded op. Copies share the result, and its value never changes.
+/// The tag makes the ABI's version part of every symbol that names a tensor.
 class [[gnu::abi_tag("v0_1")]] Tensor {
  public:
   using Place = std::source_location;  // of the call, for errors
@@ -41,7 +41,7 @@ class [[gnu::abi_tag("v0_1")]] Tensor {
   }
   ~Tensor() { release(); }
 
-  /// Whether this is a tensor: one made by `Tensor()` is none.
+  /// Whether there is a result; a handle made by `Tensor()` is null.
   bool defined() const { return node_ != nullptr; }
   /// Does not compile. `if (x == y)` could mean three things.
   template <std::same_as<bool> T>
@@ -49,7 +49,8 @@ class [[gnu::abi_tag("v0_1")]] Tensor {
     static_assert(!std::is_same_v<T, bool>,
                   "a tensor is no condition: write tn::all(x == y).item<bool>() or "
                   "tn::any(x == y).item<bool>() for its elements, (x == y).item<bool>() for one "
-                  "element, and x.defined() for whether there is a tensor");
+                  "element, and x.defined() for whether there is a tensor; the logic of elements "
+                  "is ~x, x & y and x | y");
     return false;
   }
   /// Valid while a tensor of this shape lives; of a temporary it is a copy.
@@ -60,7 +61,7 @@ class [[gnu::abi_tag("v0_1")]] Tensor {
   /// The same value on another device: a copy there, recorded as an op.
   Tensor to(Device device) const;
   int rank() const { return shape().rank(); }
-  int64_t dim(int axis) const;  // negative counts from the end
+  int64_t dim(int axis, Place at = Place::current()) const;  // negative counts from the end
   int64_t size() const;
   int64_t bytes() const;
 
@@ -109,7 +110,7 @@ class [[gnu::abi_tag("v0_1")]] Tensor {
 
   /// Adds the derivatives of this scalar to the gradients of tensors that require one: see
   /// backward.h.
-  void backward() const;
+  void backward(Place at = Place::current()) const;
 
   /// The graph of pending ops behind this tensor, as text.
   std::string graph() const;
@@ -170,8 +171,8 @@ struct Operand {
       : absent(true), place(at) {}
 };
 
-/// A copy of row-major elements. That as many lie there as the shape has is for the caller to see
-/// to, here and in `from_memory`.
+/// A copy of row-major elements. The caller guarantees that there are as many as the shape has,
+/// here and in `from_memory`.
 Tensor from_bytes(const void* data, DType dtype, const Shape& shape);
 /// The same of `count` elements. Fails when the shape has more or fewer.
 Tensor from_elements(const void* data, size_t count, DType dtype, const Shape& shape);
@@ -182,7 +183,7 @@ Tensor from_memory(void* data, DType dtype, const Shape& shape, void* owner, voi
 /// Computes several tensors in one run.
 void eval(const std::vector<Tensor>& tensors,
           std::source_location at = std::source_location::current());
-/// Starts computing and returns; asking for a value waits for it.
+/// Starts the computation and returns; reading a value waits for it.
 void async_eval(const std::vector<Tensor>& tensors);
 /// Waits for everything started by async_eval.
 void synchronize();

@@ -38,9 +38,11 @@ class ExecutableOf<R(A...)> : public Executable {
     typed::check_counts(*this, count(typed::fixed_count<typed::Value<A>>()...),
                         typed::fixed_count<typed::Value<R>>());
   }
-  typed::Value<R> operator()(const typed::Value<A>&... args) const
+  typed::Value<R> operator()(const typed::Value<A>&... args,
+                             std::source_location at = std::source_location::current()) const
     requires(!(std::is_same_v<typed::Value<A>, Tensors> && ...) || !std::is_same_v<R, Tensors>)
   {
+    flat::Place here(at);
     Tensors in;
     auto add = [&](auto& argument) {
       for (Tensor& t : typed::tensors_of(argument, "executable", "an argument"))
@@ -114,7 +116,9 @@ struct Ahead<R(A...)> {
 ///
 /// A generic function needs its types: `tn::compile_ahead<tn::Tensor(tn::Tensor)>(f, ...)`.
 template <class Signature = void, typed::IsFunction F>
-auto compile_ahead(const F& f, std::vector<InputInfo> inputs, AheadSettings settings = {}) {
+auto compile_ahead(const F& f, std::vector<InputInfo> inputs, AheadSettings settings = {},
+                   std::source_location at = std::source_location::current()) {
+  flat::Place here(at);
   using Known = typed::ParametersFor<F>;
   static_assert(!std::is_void_v<Signature> || !std::is_same_v<Known, typed::Unknown>,
                 "the function is generic: say its types, compile_ahead<Tensor(Tensor)>(f, inputs)");

@@ -5,14 +5,22 @@
 
 namespace tn {
 
-/// An axis for each argument or result; `tn::none`: the same for every example.
-using BatchAxes = flat::BatchAxes;
+/// An axis for each argument or result, or one for all; `tn::none`: shared by all examples.
+struct BatchAxes {
+  flat::BatchAxes list;  // empty: axis 0 everywhere
+  bool is_for_all = false;
+
+  BatchAxes() = default;
+  BatchAxes(int axis) : list{axis}, is_for_all(true) {}
+  BatchAxes(std::initializer_list<Maybe<int>> axes) : list(axes) {}
+  BatchAxes(flat::BatchAxes axes) : list(std::move(axes)) {}
+};
 
 namespace typed {
 
 /// One axis a tensor, from one axis a tree of `counts` tensors each. No axes: axis 0 everywhere.
-BatchAxes axes_by_tensor(const BatchAxes& axes, const std::vector<size_t>& counts,
-                         std::string_view what);
+flat::BatchAxes axes_by_tensor(const BatchAxes& axes, const std::vector<size_t>& counts,
+                               std::string_view what);
 
 template <class T>
 size_t count_of(T& value) {
@@ -72,11 +80,11 @@ struct Checkpoint : CallableAs<Checkpoint<F>, F> {
 }  // namespace typed
 
 /// `f` applied along an axis of each argument, and its results stacked along an axis: axis 0 unless
-/// `in_axes` and `out_axes` say others. There is one for each argument, and for each element of a
-/// tuple that `f` returns; it holds for all tensors in it.
+/// `in_axes` and `out_axes` name others: one number for all, or a list with an axis for each
+/// argument, and for each element of a tuple that `f` returns. It holds for all tensors in it.
 ///
 ///     auto dots = tn::vmap([](tn::Tensor a, tn::Tensor b) { return tn::sum(a * b); });
-///     tn::Tensor each = dots(m, n);
+///     tn::Tensor each = dots(m, n), columns = tn::vmap(norm, 1)(m);
 ///     tn::Tensor slopes = tn::vmap(tn::grad(loss), {tn::none, 0, 0})(w, xs, ys).w;
 template <typed::IsFunction F>
 auto vmap(F f, BatchAxes in_axes = {}, BatchAxes out_axes = {},
@@ -84,9 +92,9 @@ auto vmap(F f, BatchAxes in_axes = {}, BatchAxes out_axes = {},
   return typed::Vmap<F>(std::move(f), std::move(in_axes), std::move(out_axes), place);
 }
 
-/// `f`, of which a derivative keeps the arguments only and rematerialises what lies between. Values
-/// and gradients have the same bits, but for the order in which gradients of an argument of several
-/// such calls are added up. With several `segments` the values between those are kept too.
+/// `f`, whose derivatives keep only the arguments and rematerialise intermediate values. Values and
+/// gradients have the same bits, except that the gradients of an argument of several such calls may
+/// be added in another order. With several `segments` the values at their boundaries are kept too.
 ///
 ///     auto block = tn::checkpoint([&](tn::Tensor x) { return layer(x); });
 template <typed::IsFunction F>

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "ir/place.h"
 #include "tenon/files.h"
 #include "tenon/random.h"
 
@@ -104,7 +105,9 @@ CheckpointValues values_of(const std::string& path, const Json& saved,
 
 }  // namespace
 
-void save_checkpoint(const std::string& path, const CheckpointParts& parts, bool random) {
+void save_checkpoint(const std::string& path, const CheckpointParts& parts, bool random,
+                     std::source_location at) {
+  LocScope scope(at);
   NamedTensors tensors;
   Json about = Json::object();
   for (const CheckpointPart& part : parts) {
@@ -117,7 +120,8 @@ void save_checkpoint(const std::string& path, const CheckpointParts& parts, bool
 }
 
 CheckpointValues load_checkpoint(const std::string& path, const CheckpointParts& parts, bool random,
-                                 std::optional<bool> verify) {
+                                 std::optional<bool> verify, std::source_location at) {
+  LocScope scope(at);
   TensorFile file = load_safetensors(path, verify);
   Json saved = parts_of(path, file.metadata);
   for (const CheckpointPart& part : parts) check_part(path, saved, part);
@@ -166,7 +170,9 @@ std::vector<int64_t> Checkpoints::steps() const {
   return found;
 }
 
-void Checkpoints::save(int64_t step, CheckpointParts parts, bool random) const {
+void Checkpoints::save(int64_t step, CheckpointParts parts, bool random,
+                       std::source_location at) const {
+  LocScope scope(at);
   fs::create_directories(folder_);
   parts.emplace_back("step", step);
   save_checkpoint(path(step), parts, random);
@@ -180,7 +186,9 @@ void Checkpoints::save(int64_t step, CheckpointParts parts, bool random) const {
 }
 
 CheckpointValues Checkpoints::load(const CheckpointParts& parts, std::optional<int64_t> step,
-                                   bool random, std::optional<bool> verify) const {
+                                   bool random, std::optional<bool> verify,
+                                   std::source_location at) const {
+  LocScope scope(at);
   std::vector<int64_t> known = steps();
   if (!step && known.empty()) return {};
   return load_checkpoint(path(step ? *step : known.back()), parts, random, verify);

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "ir/dtype.h"
+#include "ir/place.h"
 #include "runtime/device.h"
 #include "storage/atomic_file.h"
 #include "storage/input_file.h"
@@ -118,12 +119,14 @@ std::string header_text(const Tensor& x) {
 
 }  // namespace
 
-Tensor load_npy(const std::string& path) {
+Tensor load_npy(const std::string& path, std::source_location at) {
+  LocScope scope(at);
   InputFile file = InputFile::open(path);
   return parse_npy(file.copy(0, file.bytes()), path).to(current_device());
 }
 
-void save_npy(const std::string& path, const Tensor& x) {
+void save_npy(const std::string& path, const Tensor& x, std::source_location at) {
+  LocScope scope(at);
   std::string bytes = npy_bytes(x);
   AtomicFile file(path, bytes.size());
   file.write(bytes.data(), bytes.size());

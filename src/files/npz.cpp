@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "files/npy.h"
+#include "ir/place.h"
 #include "runtime/device.h"
 #include "storage/atomic_file.h"
 #include "storage/input_file.h"
@@ -120,9 +121,13 @@ class Archive {
 
 }  // namespace
 
-NamedTensors load_npz(const std::string& path) { return Archive(path).read(); }
+NamedTensors load_npz(const std::string& path, std::source_location at) {
+  LocScope scope(at);
+  return Archive(path).read();
+}
 
-void save_npz(const std::string& path, const NamedTensors& tensors) {
+void save_npz(const std::string& path, const NamedTensors& tensors, std::source_location at) {
+  LocScope scope(at);
   std::string all, central;
   for (const auto& [name, x] : tensors) {
     std::string bytes = npy_bytes(x), file = name + ".npy", entry = entry_text(file, bytes);

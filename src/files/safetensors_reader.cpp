@@ -8,6 +8,7 @@
 #include "files/safetensors.h"
 #include "ir/interned.h"
 #include "ir/node.h"
+#include "ir/place.h"
 #include "ir/type.h"
 #include "runtime/device.h"
 #include "storage/input_file.h"
@@ -275,7 +276,9 @@ TensorFile read(InputFile file, std::optional<bool> verify) {
 
 }  // namespace
 
-TensorFile load_safetensors(const std::string& path, std::optional<bool> verify) {
+TensorFile load_safetensors(const std::string& path, std::optional<bool> verify,
+                            std::source_location at) {
+  LocScope scope(at);
   return read(InputFile::open(path), verify);
 }
 

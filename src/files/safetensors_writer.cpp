@@ -8,6 +8,7 @@
 #include "base/interrupt.h"
 #include "eval/eval.h"
 #include "files/safetensors.h"
+#include "ir/place.h"
 #include "ir/type.h"
 #include "storage/atomic_file.h"
 
@@ -153,7 +154,8 @@ std::optional<size_t> place_of_checksum(std::string_view header) {
 }
 
 void save_safetensors(const std::string& path, const NamedTensors& tensors,
-                      const Metadata& metadata) {
+                      const Metadata& metadata, std::source_location at) {
+  LocScope scope(at);
   HostUnlocked unlocked;
   compute(tensors);
   Layout layout(tensors, metadata);

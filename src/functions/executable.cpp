@@ -13,6 +13,7 @@
 #include "functions/traced.h"
 #include "ir/dtype.h"
 #include "ir/interned.h"
+#include "ir/place.h"
 #include "ir/rewrite.h"
 #include "ir/trace.h"
 #include "ir/watch.h"
@@ -72,7 +73,9 @@ static void look_at(const Program& program, std::span<const ProgramValue> args,
   check_values({graph, program.options(), in}, out);
 }
 
-Tensors Executable::operator()(const Tensors& args, const std::vector<int64_t>& sizes) const {
+Tensors Executable::operator()(const Tensors& args, const std::vector<int64_t>& sizes,
+                               std::source_location at) const {
+  LocScope scope(at);
   const Program& program = *state_->program;
   check_given(args, program.signature().function, "argument");
   if (Trace::tracing() || std::ranges::any_of(args, is_watched)) [[unlikely]]
@@ -80,7 +83,7 @@ Tensors Executable::operator()(const Tensors& args, const std::vector<int64_t>& 
          "{}(): an executable cannot run inside grad, vmap or compile: it needs values",
          program.signature().function);
   flush(args);
-  RecordScope scope;
+  RecordScope record;
   HostUnlocked unlocked;
   std::vector<ProgramValue> in;
   in.reserve(args.size());
@@ -289,7 +292,9 @@ void typed::name_inputs(std::vector<InputInfo>& inputs, const std::vector<std::s
     if (inputs[i].name.empty()) inputs[i].name = names[i];
 }
 
-void Executable::save(const std::string& path, const SaveSettings& settings) const {
+void Executable::save(const std::string& path, const SaveSettings& settings,
+                      std::source_location at) const {
+  LocScope scope(at);
   HostUnlocked unlocked;
   tnx::Writer out;
   std::vector<Target> targets =
@@ -298,7 +303,9 @@ void Executable::save(const std::string& path, const SaveSettings& settings) con
   out.save(path);
 }
 
-Executable Executable::load(const std::string& path, const LoadSettings& settings) {
+Executable Executable::load(const std::string& path, const LoadSettings& settings,
+                            std::source_location at) {
+  LocScope scope(at);
   HostUnlocked unlocked;
   return Executable(std::make_shared<Executable::State>(
       Program::read(tnx::File::open(path), {.trust = settings.trust, .verify = settings.verify})));

@@ -347,7 +347,10 @@ void Tensor::release() noexcept {
 const Shape& Tensor::shape() const& { return type_of(*this)->shape; }
 DType Tensor::dtype() const { return type_of(*this)->dtype; }
 
-int64_t Tensor::dim(int axis) const { return shape()[normal_axis(axis, rank(), "dim")].value(); }
+int64_t Tensor::dim(int axis, Place at) const {
+  LocScope scope(at);
+  return shape()[normal_axis(axis, rank(), "dim")].value();
+}
 int64_t Tensor::size() const { return shape().elements().value(); }
 int64_t Tensor::bytes() const { return size() * size_of(dtype()); }
 

@@ -1,12 +1,15 @@
 #include "base/error.h"
 #include "ir/node.h"
+#include "ir/place.h"
 #include "tenon/data.h"
 #include "tenon/random.h"
 
 namespace tn::data {
 
-AnyBatches::AnyBatches(Tensors columns, int64_t size, BatchSettings settings)
+AnyBatches::AnyBatches(Tensors columns, int64_t size, BatchSettings settings,
+                       std::source_location at)
     : columns_(std::move(columns)), size_(size), settings_(std::move(settings)) {
+  LocScope scope(at);
   if (size < 1) fail("batches: the size must be 1 or more: {}", size);
   if (settings_.epochs < 0) fail("batches: the number of epochs is negative: {}", settings_.epochs);
   for (size_t i = 0; i < columns_.size(); ++i) {

@@ -1,4 +1,6 @@
 // What modules are asked, by visits.
+#include <algorithm>
+#include <ostream>
 #include <vector>
 
 #include "base/error.h"
@@ -128,6 +130,27 @@ std::vector<Parameter> trained_in(const Visit& model) {
   });
   return all;
 }
+
+std::string text_of(const Visit& model) {
+  std::vector<std::pair<std::string, std::string>> lines;
+  size_t width = 0;
+  int64_t trained = 0;
+  each_tensor(model, [&](const Slot& slot) {
+    if (!slot.tensor.defined()) return;
+    std::string text = to_text(*type_of(slot.tensor));
+    if (slot.is_trainable())
+      trained += slot.tensor.size();
+    else
+      text += slot.is_buffer ? "  buffer" : "  frozen";
+    lines.emplace_back(slot.path.dotted(), std::move(text));
+    width = std::max(width, lines.back().first.size());
+  });
+  std::string all;
+  for (const auto& [name, text] : lines) all += format("{:{}}  {}\n", name, width, text);
+  return all + format("{} trainable elements", trained);
+}
+
+std::ostream& print(std::ostream& out, const Visit& model) { return out << text_of(model); }
 
 void set_training(const Visit& model, bool training) {
   each_module(model, [&](const Path&, ModuleBase& module) { module.training = training; });

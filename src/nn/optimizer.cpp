@@ -104,6 +104,7 @@ static void check_any_gradient(const TensorMap& gradients, size_t parameters) {
 }
 
 void Optimizer::step(std::source_location place) {
+  LocScope at(place);
   std::vector<nn::Parameter> all = parameters();
   TensorMap before, gradients;
   for (const auto& [name, parameter] : all) {

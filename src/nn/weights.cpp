@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "ir/node.h"
+#include "ir/place.h"
 #include "tenon/files.h"
 #include "tenon/nn/visit.h"
 #include "tenon/ops.h"
@@ -66,8 +67,9 @@ TensorMap prepared(const std::string& what, TensorMap given, const LoadWeights& 
 
 }  // namespace
 
-void put_all(const Visit& model, const std::string& what, TensorMap tensors,
-             const LoadWeights& how) {
+void put_all(const Visit& model, const std::string& what, TensorMap tensors, const LoadWeights& how,
+             std::source_location at) {
+  LocScope scope(at);
   TensorMap given = prepared(what, std::move(tensors), how);
   std::vector<std::string> problems;
   TensorMap fitting =
@@ -79,12 +81,14 @@ void put_all(const Visit& model, const std::string& what, TensorMap tensors,
   update(model, fitting);
 }
 
-void save_weights(const Visit& model, const std::string& path) {
+void save_weights(const Visit& model, const std::string& path, std::source_location at) {
   TensorMap all = tensors_in(model);
-  save_safetensors(path, NamedTensors(all.begin(), all.end()));
+  save_safetensors(path, NamedTensors(all.begin(), all.end()), {}, at);
 }
 
-void load_weights(const Visit& model, const std::string& path, const LoadWeights& how) {
+void load_weights(const Visit& model, const std::string& path, const LoadWeights& how,
+                  std::source_location at) {
+  LocScope scope(at);
   NamedTensors tensors = load_safetensors(path, how.verify).tensors;
   put_all(model, format("load_weights: {}", path), TensorMap(tensors.begin(), tensors.end()), how);
 }

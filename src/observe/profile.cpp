@@ -52,8 +52,11 @@ std::string Profile::to_string() const {
   return text;
 }
 
-Profile profile(const Callback<void()>& f, int calls) {
-  if (calls < 1) fail("profile: at least 1 call is needed, not {}", calls);
+Profile profile(const Callback<void()>& f, int calls, std::source_location at) {
+  if (calls < 1) {
+    LocScope scope(at);
+    fail("profile: at least 1 call is needed, not {}", calls);
+  }
   std::vector<Profile> made;
   for (int i = 0; i < calls; ++i) made.push_back(timed(f));
   auto middle = made.begin() + calls / 2;

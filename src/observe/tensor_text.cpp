@@ -24,7 +24,9 @@ std::string Tensor::to_string(Place at) const {
   return text + (wraps ? ",\n" + std::string(kBegin.size(), ' ') : ", ") + type;
 }
 
-std::ostream& operator<<(std::ostream& out, const Tensor& x) { return out << x.to_string(); }
+std::ostream& operator<<(std::ostream& out, const Printed& x) {
+  return out << x.tensor.to_string(x.place);
+}
 std::ostream& operator<<(std::ostream& out, const Shape& shape) { return out << to_text(shape); }
 std::ostream& operator<<(std::ostream& out, DType type) { return out << name_of(type); }
 std::ostream& operator<<(std::ostream& out, Device device) { return out << to_text(device); }

@@ -49,7 +49,8 @@ bool is_older_than_trace(const Node& node) {
 
 }  // namespace
 
-void require_grad(Tensor& x, bool wanted) {
+void require_grad(Tensor& x, bool wanted, std::source_location at) {
+  LocScope scope(at);
   if (wanted && !is_differentiable(x.dtype()))
     fail(Fault::type, Hint{"convert it with astype(float32)"},
          "requires_grad: gradients exist for floating and complex tensors only: {}", *type_of(x));
@@ -82,12 +83,14 @@ void watch(Tensor& parameter) {
   set_watch_bits(*parameter.node(), kLeaf | kOnPath);
 }
 
-Tensor grad(const Tensor& x) {
+Tensor grad(const Tensor& x, std::source_location at) {
+  LocScope scope(at);
   if (!x.defined()) fail_null_tensor();
   return gradient_at(*x.node());
 }
 
-void set_grad(const Tensor& x, const Tensor& gradient) {
+void set_grad(const Tensor& x, const Tensor& gradient, std::source_location at) {
+  LocScope scope(at);
   if (!x.defined()) fail_null_tensor();
   if (gradient.defined() && x.node()->outs > 1)
     fail(Hint{"call requires_grad_() on it first", "call require_grad(x) first"},
@@ -106,7 +109,8 @@ Tensor as_variable(const Tensor& value, Tensor gradient, bool kept) {
   return made;
 }
 
-void rebind(Tensor& variable, Tensor value) {
+void rebind(Tensor& variable, Tensor value, std::source_location at) {
+  LocScope scope(at);
   if (!variable.defined() || !value.defined()) fail_null_tensor();
   Node& old = *variable.node();
   uint8_t bits = watch_bits(old);
@@ -227,7 +231,9 @@ void let_go(const Tape& tape) {
 
 }  // namespace
 
-void backward(const Tensor& loss, const Tensor& cotangent, bool retain_graph) {
+void backward(const Tensor& loss, const Tensor& cotangent, bool retain_graph,
+              std::source_location at) {
+  LocScope scope(at);
   if (!loss.defined()) fail_null_tensor();
   if (!(watch_bits(*loss.node()) & kOnPath)) fail_without_leaf(loss);
   forget_lost_gradients();
@@ -251,6 +257,6 @@ void backward(const Tensor& loss, const Tensor& cotangent, bool retain_graph) {
     trace->leaves.insert(trace->leaves.end(), back.leaves.begin(), back.leaves.end());
 }
 
-void Tensor::backward() const { tn::backward(*this); }
+void Tensor::backward(Place at) const { tn::backward(*this, {}, false, at); }
 
 }  // namespace tn

@@ -213,14 +213,16 @@ std::vector<int> typed::differentiable(const Tensors& tensors) {
   return numbers;
 }
 
-flat::BatchAxes typed::axes_by_tensor(const flat::BatchAxes& axes,
-                                      const std::vector<size_t>& counts, std::string_view what) {
-  if (axes.empty()) return {};
-  if (axes.size() != counts.size())
-    fail("vmap: {} {}_axes for {} {}s", axes.size(), what == "result" ? "out" : "in", counts.size(),
+flat::BatchAxes typed::axes_by_tensor(const BatchAxes& axes, const std::vector<size_t>& counts,
+                                      std::string_view what) {
+  const flat::BatchAxes& list = axes.list;
+  if (list.empty()) return {};
+  if (!axes.is_for_all && list.size() != counts.size())
+    fail("vmap: {} {}_axes for {} {}s", list.size(), what == "result" ? "out" : "in", counts.size(),
          what);
   flat::BatchAxes by_tensor;
-  for (size_t i = 0; i < axes.size(); ++i) by_tensor.insert(by_tensor.end(), counts[i], axes[i]);
+  for (size_t i = 0; i < counts.size(); ++i)
+    by_tensor.insert(by_tensor.end(), counts[i], list[axes.is_for_all ? 0 : i]);
   return by_tensor;
 }
 

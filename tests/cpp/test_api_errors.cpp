@@ -2,15 +2,24 @@
 #include <doctest/doctest.h>
 
 #include <functional>
+#include <sstream>
 
 #include "errors.h"
 #include "tenon/backward.h"
+#include "tenon/checkpoints.h"
 #include "tenon/compile.h"
+#include "tenon/data.h"
 #include "tenon/executable.h"
+#include "tenon/files.h"
 #include "tenon/flat.h"
 #include "tenon/model_blocks.h"
+#include "tenon/nn.h"
+#include "tenon/operators.h"
 #include "tenon/ops.h"
+#include "tenon/optim.h"
 #include "tenon/physical_model.h"
+#include "tenon/printing.h"
+#include "tenon/profile.h"
 #include "tenon/vmap.h"
 
 using namespace tn;
@@ -133,9 +142,52 @@ TEST_CASE("errors in traced functions have the line of the call, and hints in C+
   CHECK(has_line([](Tensor& y) { return y.to_string(); }));
   CHECK(has_line([](Tensor& y) { return y.data<float>(); }));
   CHECK(has_line([](Tensor& y) { return eval({y}); }));
+  std::ostringstream out;
+  CHECK(has_line([&](Tensor& y) { out << y; }));
+  CHECK(has_line([&](Tensor& y) { out << y[0]; }));
   // A conversion has no place: the error has that of the tensor.
   CHECK(contains(error_of([](Tensor& y) { return static_cast<double>(sum(y)); }),
                  "tracing: it was made at "));
   CHECK(contains(error_in([&] { backward(sum(x)); }), "call tn::require_grad(x) before"));
   CHECK(contains(error_in([&] { vmap([](Tensor y) { return y; }, {none})(x); }), "vmap(f, {0})"));
+}
+
+TEST_CASE("errors of calls that are no ops have the line of the call") {
+  Tensor x = ones({2}), w = ones({2}), loss;
+  require_grad(w);
+  nn::Linear model(2, 2);
+  optim::SGD optimizer{model.parameters(), {.learning_rate = 0.1}};
+  auto exe = compile_ahead([](Tensor y) { return y; }, {{.shape = {2}}});
+  auto has_line = [](const std::function<void()>& call) {
+    std::string text = error_in(call);
+    return contains(text, "\n  at ") && contains(text, "test_api_errors.cpp");
+  };
+  CHECK(has_line([&] { sum(x).backward(); }));
+  CHECK(has_line([&] { (w * w).backward(); }));
+  CHECK(has_line([&] { loss.backward(); }));
+  CHECK(has_line([&] { backward(w * w, ones({3})); }));
+  CHECK(has_line([&] { set_grad(w, ones({3})); }));
+  CHECK(has_line([&] { rebind(w, ones({3})); }));
+  CHECK(has_line([&] { grad(loss); }));
+  CHECK(has_line([&] { x.dim(2); }));
+  CHECK(has_line([&] { optimizer.step(); }));
+  CHECK(has_line([&] { data::batches(x, 0); }));
+  CHECK(has_line([&] { exe(ones({3})); }));
+  CHECK(has_line([&] { exe.save("/no/such/file"); }));
+  CHECK(has_line([] { Executable::load<Tensor(Tensor)>("/no/such"); }));
+  CHECK(has_line([] { compile_ahead([](Tensor y) { return y; }, {}); }));
+  CHECK(has_line([] { load_safetensors("/no/such"); }));
+  CHECK(has_line([] { load_npy("/no/such"); }));
+  CHECK(has_line([] { load_npz("/no/such"); }));
+  CHECK(has_line([] { load_checkpoint("/no/such"); }));
+  CHECK(has_line([&] { model.load_weights("/no/such"); }));
+  CHECK(has_line([&] { model.save_weights("/no/such/file"); }));
+  CHECK(has_line([&] { model.load_state_dict({}); }));
+  CHECK(has_line([] { profile([] {}, 0); }));
+}
+
+TEST_CASE("vmap takes one axis for all arguments and results") {
+  auto added = [](Tensor a, Tensor b) { return a + b; };
+  CHECK(vmap(added, 1, 1)(ones({2, 5}), ones({2, 5})).shape() == Shape{2, 5});
+  CHECK(vmap(added, 1)(ones({2, 5}), ones({2, 5})).shape() == Shape{5, 2});
 }

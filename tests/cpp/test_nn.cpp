@@ -115,12 +115,12 @@ TEST_CASE("loading lists every weight that does not fit, and then changes nothin
   bad["blocks.0.up.biases"] = bad["blocks.0.up.bias"] + 1;
   bad.erase("blocks.0.up.bias");
   bad["tokens.weight"] = ones({4, 10}), bad["scale"] = ones({3}, DType::f64);
-  CHECK(error_in([&] { net.load_state_dict(bad); }) ==
-        "load_state_dict: 4 problems with the weights:\n"
-        "    dtype: scale is f32[3], given f64[3]\n"
-        "    shape: tokens.weight is f32[10,4], given f32[4,10]\n"
-        "    missing: blocks.0.up.bias, f32[8] (like blocks.0.up.biases?)\n"
-        "    extra: blocks.0.up.biases, f32[8] (like blocks.0.up.bias?)");
+  CHECK(contains(error_in([&] { net.load_state_dict(bad); }),
+                 "load_state_dict: 4 problems with the weights:\n"
+                 "    dtype: scale is f32[3], given f64[3]\n"
+                 "    shape: tokens.weight is f32[10,4], given f32[4,10]\n"
+                 "    missing: blocks.0.up.bias, f32[8] (like blocks.0.up.biases?)\n"
+                 "    extra: blocks.0.up.biases, f32[8] (like blocks.0.up.bias?)\n  at "));
   CHECK(net(tokens()).to_vector<float>() == other(tokens()).to_vector<float>());
   bad["tokens.weight"] = other.tokens.weight;
   CHECK(contains(error_in([&] { net.load_state_dict(bad, {.strict = false}); }), "dtype: scale"));

@@ -42,7 +42,30 @@ TEST_CASE("what batches refuse") {
 }
 
 TEST_CASE("tensors in format strings") {
-  CHECK(fmt::format("x = {}", array({1.f, 2.f})) == "x = tensor([1., 2.], dtype=float32)");
+  Tensor x = array({1.f, 2.f});
+  CHECK(fmt::format("x = {}", x) == "x = tensor([1., 2.], dtype=float32)");
+  CHECK(fmt::format("{} {} {}", x.shape(), x.dtype(), x.device()) == "[2] float32 cpu");
+}
+
+TEST_CASE("random integers in the order of Python's arguments, and with the shape first") {
+  Tensor key = random::key(0);
+  CHECK(random::randint(0, 9, {3}, int64, key).to_vector<int64_t>() ==
+        random::randint({3}, 0, 9, int64, key).to_vector<int64_t>());
+  CHECK(random::uniform(1, 2, {3}, float32, key).to_vector<float>() ==
+        random::uniform({3}, 1, 2, float32, key).to_vector<float>());
+}
+
+TEST_CASE("a model prints its tensors") {
+  nn::Sequential model{nn::Linear(4, 8), nn::BatchNorm1d(8)};
+  model.layers[0].as<nn::Linear>()->freeze({"bias"});
+  CHECK(model.to_string() ==
+        "layers.0.weight        f32[8,4]\n"
+        "layers.0.bias          f32[8]  frozen\n"
+        "layers.1.weight        f32[8]\n"
+        "layers.1.bias          f32[8]\n"
+        "layers.1.running_mean  f32[8]  buffer\n"
+        "layers.1.running_var   f32[8]  buffer\n"
+        "48 trainable elements");
 }
 
 TEST_CASE("a model of layers and functions, and a loss") {

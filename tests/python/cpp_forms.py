@@ -108,7 +108,7 @@ FORMS = {
     "data.prefetch": "tn::async_eval",
     "data.split": "tn::data::batches",
     "linalg.cond": "tn::condition_number",
-    "linalg.norm": "tn::vector_norm",
+    "linalg.norm": "tn::linalg::norm",
     "model.Connection": "tn::model::Connected",
     "model.Huber": "tn::model::HuberLoss",
     "model.L1": "tn::model::L1Loss",

@@ -26,6 +26,15 @@ MISUSES = {
     "tn::Tensor x; if (x == x) return 1;": "a tensor is no condition: write tn::all(x == y)",
     "tn::Tensor x; if (!x || x[0]) return 1;": "and x.defined() for whether there is a tensor",
     "tn::Tensor x; while (tn::any(x > 1) && x < 2) return 1;": "a tensor is no condition",
+    "tn::Tensor x; tn::custom_function([](tn::Tensor x) { return x; })"
+    ".vjp([](tn::Tensor ct) { return ct; })(x);":
+        "a rule for vjp takes the arguments of the function, then the cotangent of its result",
+    "tn::Tensor x; tn::custom_function([](tn::Tensor x) { return x; })"
+    ".jvp([](tn::Tensor t) { return t; })(x);":
+        "a rule for jvp takes the arguments of the function, then as many tangents",
+    "tn::Tensor x; tn::custom_function([](tn::Tensor x) { return x; })"
+    ".vmap([](tn::Tensor x) { return std::pair{x, true}; })(x);":
+        "a rule for vmap takes the size of the batch, which arguments are batched",
     "tn::Tensor x; tn::scan([](tn::Tensor h, tn::Tensor x) { return h + x; }, x, x);":
         "the body returns the new carry and an output",
 }

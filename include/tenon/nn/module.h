@@ -1,5 +1,6 @@
 #pragma once
 // Module: a function of tensors together with its parameters.
+#include <iosfwd>
 #include <utility>
 
 #include "tenon/error.h"
@@ -22,8 +23,8 @@ decltype(auto) called(const M& module, F&& f);
 ///     Perceptron model;
 ///     tn::Tensor y = model(x);
 ///
-/// What `fields` leaves out is a constant: not trained, not saved. `forward` is const unless it
-/// changes the module, as one with running statistics does.
+/// Members that `fields` omits are constants: not trained, not saved. `forward` is const unless it
+/// changes the module, as with running statistics.
 template <class Self>
 class Module : public ModuleBase {
  public:
@@ -48,26 +49,30 @@ class Module : public ModuleBase {
   Parameters parameters() & { return Parameters(*this); }
   /// Those that are neither frozen nor buffers.
   TensorMap trainable_parameters() const { return trainable_in(as_visit()); }
-  /// Puts tensors in the places of their names; names may be left out. What requires gradients goes
-  /// on requiring them.
+  /// Replaces tensors by name; names may be omitted. Tensors that require gradients still require
+  /// them.
   Self& update(const TensorMap& tensors) { return nn::update(as_visit(), tensors), self(); }
-  /// Puts tensors in the places of all names. Those that do not fit, by name, shape or type, are an
-  /// error that lists them, and then nothing has changed.
-  Self& load_state_dict(TensorMap tensors, const LoadWeights& how = {}) {
-    return put_all(as_visit(), "load_state_dict", std::move(tensors), how), self();
+  /// Replaces all tensors by name. An error lists all mismatches of names, shapes and types, and
+  /// then nothing has changed.
+  Self& load_state_dict(TensorMap tensors, const LoadWeights& how = {},
+                        std::source_location at = std::source_location::current()) {
+    return put_all(as_visit(), "load_state_dict", std::move(tensors), how, at), self();
   }
-  /// Writes `state_dict()` to a safetensors file, which Python reads too. It appears under its name
-  /// when all of it is on the disk.
-  void save_weights(const std::string& path) const { nn::save_weights(as_visit(), path); }
+  /// Writes `state_dict()` to a safetensors file atomically. Python reads it too.
+  void save_weights(const std::string& path,
+                    std::source_location at = std::source_location::current()) const {
+    nn::save_weights(as_visit(), path, at);
+  }
   /// `load_state_dict` of a safetensors file.
-  Self& load_weights(const std::string& path, const LoadWeights& how = {}) {
-    return nn::load_weights(as_visit(), path, how), self();
+  Self& load_weights(const std::string& path, const LoadWeights& how = {},
+                     std::source_location at = std::source_location::current()) {
+    return nn::load_weights(as_visit(), path, how, at), self();
   }
 
   /// Sets whether the modules inside behave as in training.
   Self& train(bool mode = true) { return set_training(as_visit(), mode), self(); }
   Self& eval() { return train(false); }
-  /// Takes tensors, or those of fields with these names, out of what is trained.
+  /// Excludes all tensors, or those of fields with these names, from training.
   Self& freeze(const std::set<std::string>& names = {}) {
     return set_frozen(as_visit(), names, true), self();
   }
@@ -75,9 +80,15 @@ class Module : public ModuleBase {
     return set_frozen(as_visit(), names, false), self();
   }
 
-  /// Shows a visitor what the module holds: modules are trees (tree.h).
+  /// A line for each tensor, with its name and type, and the number of trainable elements.
+  std::string to_string() const { return text_of(as_visit()); }
+  friend std::ostream& operator<<(std::ostream& out, const Module& module) {
+    return print(out, module.as_visit());
+  }
+
+  /// Visits the members: modules are trees (tree.h).
   void visit(Visitor& visitor, const Path& path) { nn::visit(self(), visitor, path); }
-  /// The module, as something to visit. Visitors of a constant module only look.
+  /// The module as a visit. Visitors of a constant module must not change it.
   Visit as_visit() const {
     return [this](Visitor& v) { nn::visit(const_cast<Self&>(self()), v); };
   }

@@ -1,13 +1,14 @@
 #pragma once
-// Visiting models: what a model holds, with the names that files give it.
+// Visiting models: their tensors, with the names these have in files.
 //
-// A module says what it holds in one function, from which all else follows:
+// A module lists its members in one function, from which everything else follows:
 //
 //     static void fields(auto& m, auto&& f) { f("weight", m.weight), f("layers", m.layers); }
 //
 // A field is a tree (tree.h) of tensors and modules. A null tensor is absent. Numbers are settings:
 // compiled functions are traced again when they change.
 #include <concepts>
+#include <iosfwd>
 #include <map>
 #include <optional>
 #include <set>
@@ -67,31 +68,34 @@ void visit(M& module, Visitor& visitor, const Path& path = {}) {
   });
 }
 
-/// How weights are taken over.
+/// How weights are loaded.
 struct LoadWeights {
   /// Names that only the model or only the weights have are errors.
   bool strict = true;
-  /// What floating-point weights become, whatever they are and were. Otherwise types must fit.
+  /// Converts floating-point weights to this type. By default types must match.
   Maybe<DType> dtype = {};
-  /// What another library's names become; "": left out.
+  /// Renames the weights of another library; "" skips one.
   Callback<std::string(const std::string& name)> rename = {};
   /// Of a file: as load_safetensors has it.
   std::optional<bool> verify = {};
 };
 
-// For the library: what modules are asked, by any visit.
+// For the library: queries and changes of models, through visits.
 
 TensorMap tensors_in(const Visit& model);
 TensorMap trainable_in(const Visit& model);
 /// Puts tensors in the places of their names.
 void put(const Visit& model, const TensorMap& tensors);
-/// The same as new values of what is there: variables of backward() stay such.
+/// The same, assigned as new values: tensors that require gradients still require them.
 void update(const Visit& model, const TensorMap& tensors);
 /// `update` of all tensors or none; `what` begins errors.
-void put_all(const Visit& model, const std::string& what, TensorMap tensors,
-             const LoadWeights& how);
-void save_weights(const Visit& model, const std::string& path);
-void load_weights(const Visit& model, const std::string& path, const LoadWeights& how);
+void put_all(const Visit& model, const std::string& what, TensorMap tensors, const LoadWeights& how,
+             std::source_location at = std::source_location::current());
+void save_weights(const Visit& model, const std::string& path, std::source_location at);
+void load_weights(const Visit& model, const std::string& path, const LoadWeights& how,
+                  std::source_location at);
+std::string text_of(const Visit& model);
+std::ostream& print(std::ostream& out, const Visit& model);
 void set_training(const Visit& model, bool training);
 /// Of fields called `names`, or all.
 void set_frozen(const Visit& model, const std::set<std::string>& names, bool frozen);
