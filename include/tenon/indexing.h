@@ -77,6 +77,7 @@ class Selection {
   }
 
   Tensor& operator=(const Operand& v) && { return assign(v); }
+  // NOLINTNEXTLINE(bugprone-unhandled-self-assignment): it assigns elements of the variable.
   Tensor& operator=(const Selection& other) && { return assign(other); }
   Selection(const Selection&);
   Selection(Selection&&) noexcept;

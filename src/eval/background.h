@@ -10,13 +10,13 @@ namespace tn {
 /// (base/interrupt.h). A forked child starts without one.
 class Worker {
  public:
-  /// Where there are fewer CPUs than threads, a nicer one lets the program's own go first.
+  /// A positive niceness gives way to the program's own threads.
   explicit Worker(int nicer) : nicer_(nicer) {}
   /// Enqueues a job. False: the worker has ended, and the job is dropped.
   bool add(Callback<void()> job);
   /// Waits for all jobs. The user may interrupt this, which cancels the current job.
   void wait();
-  /// The job under way.
+  /// The current job.
   void stop();
   /// Cancels the current job, waits for it, drops the others and ends the thread.
   void end();

@@ -40,7 +40,7 @@ class Loan;
 /// One evaluation. Its nodes are `running` until it ends, so that no other thread computes them
 /// too.
 struct Flush {
-  // Scratch, kept for the next one.
+  // Scratch memory, reused by the next flush.
   Walk walk;
   std::vector<Edge> outputs;  // each holds a reference
   std::vector<Node*> dead;    // operands without a further use
@@ -71,13 +71,13 @@ struct Flush {
   void clean();
 };
 
-/// What flushes share, guarded by walk_mutex(). It is held to find out what is to be computed and
-/// to publish values; plans are made and run without it, any number beside each other.
+/// State shared by all flushes, guarded by walk_mutex(). The lock is held to collect nodes and to
+/// publish values; plans are compiled and run without it, concurrently.
 struct Flushes {
   PlanCache cache;
   FlushStats stats;
   std::vector<Flush*> running;
-  // Threads that want values which others compute wait for any of those to end.
+  // Threads that need values of other flushes wait here until one ends.
   PerProcess<std::condition_variable> ended;
   std::atomic<int> waiting = 0;
 };
@@ -92,7 +92,7 @@ Flushes& flushes() {
   return only;
 }
 
-/// The user's code must not run inside a flush: it may want a value.
+/// User code must not run inside a flush, because it may read a value.
 void stop_point_of_flush() {
   if (stop_wanted && stop_wanted->load(std::memory_order_relaxed)) throw Stopped();
   bool asks = !stop_wanted && host_signals.is_due && host_signals.is_due();
@@ -159,7 +159,7 @@ void Flush::mark(std::span<const Tensor> wanted) {
   tn::walk(wanted, walk);
 }
 
-/// The same, when no other thread computes what this one would.
+/// The same, once no other thread computes any of these nodes.
 void Flush::mark_idle(std::span<const Tensor> wanted, std::unique_lock<std::mutex>& lock) {
   Flushes& all = flushes();
   auto is_idle = [&] {
@@ -313,7 +313,7 @@ class Loan {
   std::vector<std::pair<Node*, Buffer*>> lent_;
 };
 
-/// A child of fork has not the threads of other flushes: what those compute is pending again.
+/// A forked child lacks the threads of other flushes: their nodes become pending again.
 void end_in_child() {
   Flushes& all = flushes();
   for (Flush* flush : all.running) {
@@ -385,7 +385,7 @@ void Flush::publish() {
   }
 }
 
-/// Lets go of operands and outputs, with no lock of ours: freeing may call into the host.
+/// Releases operands and outputs without holding our locks: freeing may call into the host.
 void Flush::clean() {
   inputs.clear();
   dying.clear();

@@ -11,7 +11,7 @@ static uint64_t scalar_class(const Scalar& s) {
   return number_class(s.real) << 8 | number_class(s.imag);
 }
 
-/// Four chains beside each other: a multiplication takes longer than what else there is to do.
+/// Four independent chains, because the latency of the multiplication dominates.
 static uint64_t hash_words(std::span<const uint64_t> words) {
   constexpr size_t kChains = 4;
   uint64_t chains[kChains] = {words.size(), 1, 2, 3};
@@ -27,7 +27,7 @@ static uint64_t hash_words(std::span<const uint64_t> words) {
   return add(add(chains[0], chains[1]), add(chains[2], chains[3]));
 }
 
-/// Where its results are: operands do not say it of what is made from numbers.
+/// The device of its results, which operands do not determine for ops of numbers alone.
 static uint64_t device_word(const Node& node) {
   if (node.outs == 0) return 0;
   Device device = node.slots()[0].type->device;
@@ -36,7 +36,7 @@ static uint64_t device_word(const Node& node) {
 
 namespace {
 
-/// Writes the words of a key behind each other.
+/// Writes the words of a key consecutively.
 class Words {
  public:
   explicit Words(FlushKey& key) : key_(key) { need(1); }
@@ -65,7 +65,7 @@ class Words {
 
 }  // namespace
 
-/// Two numbers of values share a word; beside the last of an odd number of them stands no number.
+/// Two value numbers share a word; the last half-word of an odd count is empty.
 void make_key(const Walk& walk, std::span<const Edge> outputs, FlushKey& key) {
   Words words(key);
   words.add(walk.leaves.size() << 32 | walk.nodes.size());

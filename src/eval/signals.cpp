@@ -80,7 +80,7 @@ void Configuration::use(std::vector<Settings> all) {
     if (!entry.settings.backward.empty()) find(entry.settings.backward);
 }
 
-/// Says once what a file cannot know.
+/// Reports once what a configuration file cannot check.
 void Configuration::note_workers(const signal::Shard& shard) {
   Device device = current_device();
   auto named = static_cast<int64_t>(shard.workers.size());

@@ -20,7 +20,7 @@ constexpr std::string_view kRandom = "random.state";
 
 Json tensor_json(const std::string& path) { return {{"tensor", path}}; }
 
-/// What a part says of its state, as Python nests it: a dict of each parameter in "moments".
+/// A part in the metadata, nested as in Python: "moments" has a dict per parameter.
 Json state_json(const CheckpointPart& part, const nn::TensorMap& state) {
   constexpr std::string_view kMoments = "moments.";
   Json all = Json::object(), moments = Json::object();
@@ -57,7 +57,7 @@ Json part_json(const CheckpointPart& part, NamedTensors& tensors) {
   fail("load_checkpoint: {} is damaged: its metadata: {}", path, what);
 }
 
-/// What a file says of its parts.
+/// The descriptions of all parts of a file.
 Json parts_of(const std::string& path, const Metadata& metadata) {
   auto found = metadata.find(kKey);
   if (found == metadata.end())
@@ -85,7 +85,7 @@ void check_part(const std::string& path, const Json& saved, const CheckpointPart
          (*found)["kind"].dump(), part.kind);
 }
 
-/// The values of a file; those of Python that are nested are left out.
+/// The values of a file, without nested ones, which only Python writes.
 CheckpointValues values_of(const std::string& path, const Json& saved,
                            const nn::TensorMap& tensors) {
   CheckpointValues values;

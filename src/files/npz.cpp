@@ -91,7 +91,7 @@ class Archive {
     return value;
   }
 
-  /// It is the last one, before a comment.
+  /// The end record is the last one of the file; a comment may follow.
   size_t end_record() const {
     if (bytes_.size() < kEndBytes) damaged("it ends too early");
     std::string mark;

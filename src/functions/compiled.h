@@ -28,7 +28,7 @@ struct RunDemands {
   int64_t memory_limit = 0;    // bytes a plan may need; 0: any number
   bool check = false;          // the interpreter runs beside, and results are compared
   double timeout = 0;          // seconds to wait for a plan; 0: as long as it takes
-  bool timeout_fails = false;  // otherwise the interpreter runs until then
+  bool timeout_fails = false;  // else the interpreter runs until the plan is ready
   bool keeps_lock = false;     // the host's, while a short plan runs: calls cost less
   bool tunes = false;          // what can be done in several ways is measured, before the first run
 };

@@ -51,7 +51,7 @@ struct flat::CompiledFunction::State {
 
 namespace {
 
-/// A word of the structure as a user writes it, as far as that shows: a count, or a number.
+/// A word of the structure as text for users: a count or a number.
 std::string setting_text(uint64_t bits) {
   auto whole = static_cast<int64_t>(bits);
   if (whole > -(int64_t{1} << 32) && whole < int64_t{1} << 32) return format("{}", whole);

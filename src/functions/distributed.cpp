@@ -1,5 +1,5 @@
-// Collectives by hand: each function records an op of src/ops/collectives.cpp. A group of one
-// worker needs none.
+// Explicit collectives: each function records an op of src/ops/collectives.cpp, except in a group
+// of one worker.
 #include "tenon/distributed.h"
 
 #include "base/error.h"

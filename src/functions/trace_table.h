@@ -10,7 +10,7 @@
 
 namespace tn {
 
-/// How many traces are under way on this thread.
+/// The number of active traces of this thread.
 extern constinit thread_local int traces_under_way;
 
 /// Why a call is traced although there is `nearest`: `differences` from it, or else what nearest
@@ -19,7 +19,7 @@ Retrace reason_beside(const Compiled& nearest, std::vector<Difference> differenc
                       std::span<const TypeRef> types, const Callback<std::string(size_t)>& name,
                       const Callback<std::optional<Difference>()>& other);
 
-/// The mutex of a table that the lock of a host language guards.
+/// The mutex of a table that is protected by the lock of a host language instead.
 struct GuardedByHost {
   void lock() {}
   void unlock() {}
@@ -40,7 +40,7 @@ class TraceTable {
     return trace_alone(call);
   }
 
-  /// The most recently used that is so, or null.
+  /// The most recently used entry that satisfies the predicate, or null.
   template <class F>
   Ref latest(F&& is_so) const {
     std::lock_guard lock(mutex_);
@@ -71,7 +71,7 @@ class TraceTable {
     for (const Ref& entry : dropped) entry->compiled->count(stats_);
     return entries_.emplace_back(std::move(made));
   }
-  /// Forgets the traces; what they did still counts.
+  /// Removes all traces; their statistics remain.
   void clear() {
     std::vector<Ref> dropped;
     std::lock_guard lock(mutex_);
@@ -88,7 +88,7 @@ class TraceTable {
     log_.count(stats);
     return stats;
   }
-  /// Why there were traces, as far as that is kept.
+  /// The reasons of the traces that are still recorded.
   std::vector<Retrace> log() const {
     std::lock_guard lock(mutex_);
     return log_.kept();
@@ -102,7 +102,7 @@ class TraceTable {
  private:
   static constexpr size_t kMost = 256;  // the least recently used go first
 
-  /// Comparing may have changed the table.
+  /// The comparison may have changed the table.
   Ref at(size_t i) const { return i < entries_.size() ? entries_[i] : nullptr; }
   template <class Call>
   Ref find(Call& call) {
@@ -136,8 +136,8 @@ class TraceTable {
   mutable Mutex mutex_;
   std::vector<Ref> entries_;
   RetraceLog log_;
-  CallStats stats_;  // hits, and what traces did that are no more
-  // One trace at a time: others may find what it makes. A child of fork has not the thread.
+  CallStats stats_;  // hits, and statistics of removed traces
+  // One trace at a time: other threads may reuse its result. A forked child lacks that thread.
   PerProcess<std::timed_mutex> tracing_;
 };
 

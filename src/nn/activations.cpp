@@ -5,7 +5,7 @@
 
 namespace tn::nn {
 
-/// A tensor to use more than once: the first op takes over what is temporary.
+/// A tensor to use more than once: the first op would consume a temporary.
 static Tensor held(const Operand& x) {
   return x.tensor ? *x.tensor : Tensor::from_scalar(x.scalar);
 }

@@ -1,5 +1,5 @@
 #pragma once
-// What follows from the record of a layer: its checks, its tensors, and its calls.
+// Functions derived from the record of a layer: checks, creation of its tensors, and calls.
 #include "nn/layerdef.h"
 
 namespace tn::nn {
@@ -21,7 +21,7 @@ bool has_tensor(const LayerDef& def, const TensorDef& tensor, const void* attrs)
 int named_field(const FieldList& fields, size_t i);
 /// The number of a choice. Fails for a name that it does not have.
 uint8_t choice_of(const LayerDef& def, size_t field, std::string_view name);
-/// What a shape is with these attributes; sizes that are 0 are unknown and keep their names.
+/// A shape pattern with these attributes substituted; unknown sizes (0) keep their names.
 Pattern pattern_of(const LayerDef& def, const void* attrs, std::string_view shape);
 /// The same for an input or a result, whose channels may be last.
 std::vector<Pattern> patterns_of(const LayerDef& def, const void* attrs, std::string_view shape);
@@ -34,9 +34,9 @@ void check_size(const Field& field, std::string_view layer);
 /// are unknown if `may_infer`.
 void prepare_attrs(const LayerDef& def, void* attrs, std::string_view layer,
                    bool may_infer = false);
-/// Whether the value of field `i` is the one that the layer has if that is left out.
+/// Whether field `i` has its default value.
 bool is_usual(const LayerDef& def, const void* attrs, size_t i);
-/// First values of all tensors, null for those that the attributes leave out.
+/// Initial values of all tensors; null for those that the attributes exclude.
 Tensors draw_tensors(const LayerDef& def, const void* attrs);
 /// The attributes of a layer inside a layer with these.
 AttrBuffer child_attrs(const LayerDef& def, const void* attrs, const ChildDef& child);

@@ -114,7 +114,7 @@ LBFGS::Evaluated LBFGS::move_along(const Callback<Tensor()>& closure, const Eval
   return {found.point.loss, found.point.gradient};
 }
 
-/// Where the loss curves upwards; else the estimate would lose its sign.
+/// Adds to the history only if the curvature is positive, which keeps H positive definite.
 void LBFGS::remember(const Tensor& change, const Tensor& gradient_change) {
   if (dot(change, gradient_change) <= 1e-10) return;
   auto keep = [this](Tensors& all, const Tensor& value) {
@@ -125,7 +125,7 @@ void LBFGS::remember(const Tensor& change, const Tensor& gradient_change) {
   eval({change, gradient_change});
 }
 
-/// `-H g`, by the two loops over what is remembered.
+/// `-H g`, by the two-loop recursion over the history.
 Tensor LBFGS::direction(const Tensor& gradient) const {
   Tensor made = -gradient;
   Tensors weights(changes_.size());

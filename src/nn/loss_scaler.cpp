@@ -55,7 +55,7 @@ Tensor LossScaler::adjusted(const TensorMap& gradients) {
   return finite;
 }
 
-/// New tensors where `finite`, else those of before.
+/// The new tensors if `finite`, else the old ones.
 static TensorMap chosen(const Tensor& finite, const TensorMap& made, const TensorMap& before) {
   TensorMap kept;
   for (const auto& [name, tensor] : made)

@@ -75,7 +75,7 @@ void Optimizer::init(const TensorMap& parameters) {
   for (const auto& [name, parameter] : parameters) moments_of(name, at_least_float32(parameter));
 }
 
-// Parameters that are held ---------------------------------------------------------------------
+// Watched parameters ---------------------------------------------------------------------------
 
 void Optimizer::watch(const nn::Parameters& given) {
   NoGrad plain;
@@ -114,11 +114,11 @@ void Optimizer::step(std::source_location place) {
   }
   check_any_gradient(gradients, all.size());
   TensorMap made = apply_gradients(gradients, before, place);
-  before.clear(), gradients.clear();  // their memory is that of the new values
+  before.clear(), gradients.clear();  // the new values reuse their memory
   for (const auto& [name, parameter] : all)
     if (auto found = made.extract(name)) rebind(parameter, std::move(found.mapped()));
   if (Trace::current()) return;
-  // Such a loop reads no values: what it records must not grow without bound.
+  // A training loop may never read a value, and pending ops must not accumulate.
   Tensors pending;
   for (const auto& [name, parameter] : all) pending.push_back(parameter);
   for (auto& [name, tensor] : state_dict()) pending.push_back(std::move(tensor));
@@ -131,7 +131,7 @@ void Optimizer::zero_grad() {
 
 // State ----------------------------------------------------------------------------------------
 
-/// What is remembered of a parameter, given in at least float32.
+/// The state of a parameter, given in at least float32.
 TensorMap& Optimizer::moments_of(const std::string& name, const Tensor& parameter) {
   auto [at, is_new] = moments_.try_emplace(name);
   if (is_new) init_single(parameter, at->second);
@@ -207,7 +207,7 @@ static void take(const Field& field, const void* given, std::string_view optimiz
   });
 }
 
-/// The one that is given, or the default of the record.
+/// The given value, or the default of the record.
 static LearningRate rate_of(const OptimizerDef& def, const LearningRate& rate,
                             const LearningRate& setting) {
   if (rate.is_given() && setting.is_given()) fail("{}: learning_rate is given twice", def.name);

@@ -16,7 +16,7 @@ struct Range {
   std::string_view text;
 };
 inline constexpr Range not_negative{[](double v) { return v >= 0; }, "at least 0"};
-/// The part of an average that stays.
+/// The decay factor of a running average.
 inline constexpr Range share{[](double v) { return v >= 0 && v < 1; },
                              "at least 0 and less than 1"};
 
@@ -41,7 +41,7 @@ struct HyperparameterLister {
 
 struct OptimizerDef;
 
-/// A step of one parameter, in at least float32: what a rule reads, and the state that it replaces.
+/// A step of one parameter, in at least float32: inputs of the rule, and state that it replaces.
 struct OptimizerStep {
   const OptimizerDef& def;
   Tensor gradient, parameter;
@@ -52,7 +52,7 @@ struct OptimizerStep {
   Tensor& operator[](std::string_view name);
 };
 
-/// A tensor that is kept for every parameter. `initial` returns null where it is not needed.
+/// A state tensor per parameter. `initial` returns null if the parameter does not need it.
 struct StateDef {
   std::string_view name;
   Tensor (*initial)(const void* attrs, const Tensor& parameter) = nullptr;  // null: zeros
@@ -67,7 +67,7 @@ struct OptimizerDef {
   bool decoupled = false;  // weight decay is subtracted from the parameter
   void (*defaults)(void* attrs) = nullptr;
   void (*list)(void* attrs, std::vector<Hyperparameter>& out) = nullptr;
-  std::string_view (*check)(const void* attrs) = nullptr;  // what is wrong, or ""
+  std::string_view (*check)(const void* attrs) = nullptr;  // the error, or ""
   List<StateDef, 4> state;
   Tensor (*update)(const void* attrs, OptimizerStep& u) = nullptr;
 };

@@ -1,11 +1,11 @@
 #pragma once
-// Elements put around the spatial axes of images and signals.
+// Padding of the spatial axes of images and signals.
 #include "ir/attrs.h"
 #include "tenon/tensor.h"
 
 namespace tn::nn {
 
-/// PyTorch's names for what is put there.
+/// PyTorch's names of padding modes.
 enum class PaddingMode : uint8_t { zeros, reflect, replicate, circular };
 inline constexpr std::string_view kPaddingModes[] = {"zeros", "reflect", "replicate", "circular"};
 constexpr ChoiceNames choice_names(PaddingMode) { return kPaddingModes; }

@@ -39,7 +39,7 @@ std::vector<std::string> Recurrent::suffixes(int layer) const {
   return {first, first + "_reverse"};
 }
 
-/// What each part of the state is before every layer and direction.
+/// The initial states, by layer and direction.
 Tensors Recurrent::first_states(const Tensor& x, const Tensors& state, int states) const {
   int64_t count = settings.num_layers * (settings.bidirectional ? 2 : 1);
   Shape shape = x.shape();

@@ -1,5 +1,5 @@
 #pragma once
-// The next state of recurrent units, from what is linear in the input and in the output before.
+// The next state of recurrent units, from linear functions of the input and of the last output.
 #include "tenon/tensor.h"
 
 namespace tn::nn {

@@ -27,7 +27,7 @@ auto restored(const F& f, G restore) {
   return made;
 }
 
-/// What is in the place of a tensor, as bits.
+/// Properties of the tensor in a place, as bits.
 enum Held : uint8_t { kPresent = 1, kTrainable = 2, kVariable = 4, kGradient = 8 };
 
 /// A place of some state.
@@ -46,8 +46,8 @@ struct Place {
   }
 };
 
-/// The places of some state, absent tensors too, and all else that decides what is computed from
-/// it.
+/// The places of some state, including absent tensors, and all settings that the computation
+/// depends on.
 struct Contents : Visitor {
   std::vector<Place> places;
   std::vector<uint64_t> structure;
@@ -73,7 +73,7 @@ struct Contents : Visitor {
     }
     return all;
   }
-  /// Takes the tensors out: a donated buffer has no other holder.
+  /// Moves the tensors out: a donated buffer must have no other reference.
   void clear() const {
     for (const Place& place : places) {
       if (place.held & kGradient) exchange_gradient(*place.tensor->node(), {});
@@ -114,7 +114,7 @@ struct StateCalls::Impl {
   Visit state;
   Callback<Callback<void()>()> keep;
   flat::CompiledFunction compiled;
-  std::vector<uint8_t> held = {};  // of the call under way, by place
+  std::vector<uint8_t> held = {};  // of the current call, by place
   std::vector<bool> same = {};     // of the last trace: state that it returns as it was given
 
   /// Values in the places of the state, from an iterator.
@@ -132,7 +132,7 @@ struct StateCalls::Impl {
 
 namespace {
 
-/// What a trace keeps for later calls.
+/// Data that a trace stores for later calls.
 struct KeptState {
   std::vector<bool> same;
   std::shared_ptr<const void> inner;
@@ -190,7 +190,7 @@ bool is_same(const Tensor& a, const Tensor& b) {
 
 }  // namespace
 
-/// Runs `call` on state from `all`. What comes out is returned, and the state is as before.
+/// Runs `call` on state from `all`. Returns the new state; `all` does not change.
 Tensors StateCalls::Impl::traced(flat::CompiledCall& call, const Tensors& all) {
   auto run = [&] {
     random::set_state(all[0]);
@@ -232,7 +232,7 @@ void StateCalls::operator()(flat::CompiledCall& call) const {
   }
 }
 
-/// What `use` makes of a call that does not run.
+/// The result of `use` for a call that is not executed.
 template <class F>
 static std::string inspected(std::string_view name, const F& use) {
   try {

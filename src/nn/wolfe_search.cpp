@@ -7,7 +7,7 @@
 namespace tn::optim {
 namespace {
 
-// Of the decrease that the slope promises, and of the slope that may stay.
+// The constants of the two conditions: sufficient decrease, and curvature.
 constexpr double kSufficient = 1e-4, kCurvature = 0.9;
 constexpr int kMostRounds = 25;
 
@@ -15,7 +15,7 @@ struct Bounds {
   double low, high;
 };
 
-/// Where the cubic through two points with their slopes is least, within bounds.
+/// The minimum of the cubic through two points with their slopes, within bounds.
 double cubic(const LinePoint& a, const LinePoint& b, std::optional<Bounds> within = {}) {
   const LinePoint &first = a.length <= b.length ? a : b, &second = &first == &a ? b : a;
   Bounds bounds = within.value_or(Bounds{first.length, second.length});
@@ -36,7 +36,7 @@ class Search {
       : evaluate_(evaluate), start_(start) {}
   int evaluations = 0;
 
-  /// Two points between which a good one lies, or one that is good.
+  /// A bracket of a point that meets the conditions, or such a point.
   std::vector<LinePoint> bracketed(double length) {
     LinePoint before = start_, point = at(length);
     for (; rounds_ < kMostRounds; ++rounds_) {
@@ -51,7 +51,7 @@ class Search {
     return {start_, point};
   }
 
-  /// A point between two, by halving what lies between until the conditions hold.
+  /// Shrinks the bracket until a point meets the conditions.
   LinePoint refined(LinePoint low, LinePoint high, double scale, double tolerance) {
     if (high.loss < low.loss) std::swap(low, high);
     bool stuck = false;

@@ -1,11 +1,11 @@
 #pragma once
-// How far to go along a direction: the strong Wolfe conditions (Nocedal and Wright, chapter 3).
+// Line search with the strong Wolfe conditions (Nocedal and Wright, chapter 3).
 #include "tenon/callback.h"
 #include "tenon/tensor.h"
 
 namespace tn::optim {
 
-/// A length along the direction, with what is known there.
+/// A step length, with the loss and the gradient there.
 struct LinePoint {
   double length = 0, loss = 0;
   Tensor gradient;

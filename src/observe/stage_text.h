@@ -5,8 +5,8 @@
 namespace tn {
 
 /// "graph", "optimized", "loops", "kernels", "plan", "memory", "decisions" or "sharding", or a
-/// language that `python_source` writes; fails for another. `code` is the graph compiled, where it
-/// is that.
+/// language that `python_source` writes; fails for other names. `code` is the compiled graph, if
+/// there is one.
 std::string stage_text(const Graph& graph, const CompileOptions& options, std::string_view stage,
                        const CompiledGraph* code = nullptr);
 

@@ -27,7 +27,7 @@ Tensor interleaved(const Tensor& even, const Tensor& odd) {
   return even.dim(0) > count ? concat({joined, index(even, {slice(count, none)})}) : joined;
 }
 
-/// Results of pairs give those at odd places; one more step gives those at even ones.
+/// Combined pairs give the results at odd positions; one more step gives those at even ones.
 Tensors running(const flat::Combine& combine, const Tensors& xs) {
   int64_t length = xs[0].dim(0);
   if (length < 2) return xs;

@@ -37,7 +37,7 @@ bool is_older_than_trace(const Node& node) {
   return trace && node.sequence < trace->start;
 }
 
-/// A tensor from outside would be changed when the function is traced, and not when it runs.
+/// A tensor from outside would change at trace time, and not at run time.
 [[noreturn]] void fail_outside(const Tensor& x, std::string_view what) {
   std::string_view by = Trace::tracing() ? Trace::tracing()->by : "compile";
   bool is_compiled = by == "compile";
@@ -62,7 +62,7 @@ void require_grad(Tensor& x, bool wanted, std::source_location at) {
   bool is_made = bits & kOnPath && !(bits & kLeaf);
   if (wanted ? requires_grad(x) : is_made || !is_differentiable(x.dtype())) return;
   NoGrad off;
-  // Others that hold the value, copies of models as well, have gradients of their own.
+  // Other holders of the value, such as copies of a model, have their own gradients.
   bool shared = x.node()->refs.load(std::memory_order_acquire) > 1 && !Trace::current();
   x = shared && !(bits & kLeaf) ? emit(ops::copy, {x}) : as_leaf(x);
   uint8_t variable = kLeaf | kOnPath | kKept, refused = kRefused;
@@ -119,7 +119,7 @@ void rebind(Tensor& variable, Tensor value, std::source_location at) {
       fail(Fault::type, "rebind: a tensor with requires_grad must keep its type {}, given {}",
            *type_of(variable), *type_of(value));
     if (is_older_than_trace(old)) fail_outside(variable, "a new value is given to a tensor");
-    // Data may be another tensor's too, and what leads to leaves goes on doing so.
+    // Data may be shared with another tensor, and a value on a path to leaves stays on it.
     NoGrad off;
     if (!value.node()->op || watch_bits(*value.node())) value = emit(ops::copy, {value});
     Tensor gradient = exchange_gradient(old, {});  // goes where the value is
@@ -147,8 +147,8 @@ Tensor cotangent_of(const Tensor& loss, const Tensor& given) {
   Tensor one = make_scalar(1.0, loss.dtype(), false);
   Tensor ones = loss.rank() == 0 ? one : tn::broadcast_to(one, loss.shape());
   if (Trace::current() || loss.is_evaluated()) return ones;
-  // A pending loss holds the last activations. With this choice, which simplification takes away,
-  // it is computed along with the gradients if the program holds it.
+  // A pending loss keeps the last activations alive. This `where`, which simplification removes,
+  // makes the loss part of the same evaluation as the gradients.
   return tn::where(tn::isnan(loss), ones, ones);
 }
 
@@ -161,7 +161,7 @@ Tensor cotangent_of(const Tensor& loss, const Tensor& given) {
   fail(hint, "backward: no tensor that requires a gradient leads to this {}", *type_of(loss));
 }
 
-/// Why the walk could not go on behind `end`.
+/// Reports why the walk stopped at `end`.
 [[noreturn]] void fail_blocked(const Tensor& end) {
   const Node& node = *end.node();
   uint8_t bits = watch_bits(node);
@@ -203,8 +203,8 @@ void add_gradient(Node& leaf, Tensor term) {
     if (Tensor before = exchange_gradient(leaf, {}); before.defined()) term = tn::add(before, term);
 }
 
-/// Computes the sums of gradients: pending, they hold what every term is computed from, so that a
-/// batch in small parts would need the memory of the whole.
+/// Evaluates the sums of gradients: while pending, they keep the operands of all terms alive, so
+/// that micro-batches would need the memory of the whole batch.
 void settle(const Tensors& leaves) {
   if (Trace::current()) return;
   Tensors sums;
@@ -213,8 +213,8 @@ void settle(const Tensors& leaves) {
   eval(sums);
 }
 
-/// What was walked over is not needed again: computed nodes let go of their operands now, others
-/// when they are computed.
+/// The graph is not needed again: computed nodes release their operands now, pending nodes when
+/// they are computed.
 void let_go(const Tape& tape) {
   std::vector<Node*> dead;
   {

@@ -4,8 +4,8 @@
 
 namespace tn {
 
-/// Makes a parameter of a module a leaf for as long as nothing is computed: no ops are kept for it.
-/// Does nothing where gradients are not wanted, or with what has a leaf behind it that keeps them.
+/// Makes a parameter of a module a leaf without keeping ops for it. Does nothing if gradients are
+/// disabled, or if the parameter depends on a leaf that requires gradients.
 void watch(Tensor& parameter);
 
 /// `value`, which has no other references, as a leaf with this gradient, or without one.

@@ -116,7 +116,7 @@ bool any_set(const Tensors& list) {
 
 }  // namespace
 
-/// Tangents and cotangents are where their values are; single numbers of the host go there.
+/// Tangents and cotangents are on the device of their values; host scalars are copied there.
 static Tensors placed_like(Tensors list, const Tensors& values) {
   for (size_t i = 0; i < list.size(); ++i)
     if (list[i].defined()) list[i] = list[i].to(values[i].device());

@@ -192,7 +192,7 @@ bool is_part(const Scalar& s) {
   return number_class(s.real) || (s.imag != 0 && number_class(s.imag));
 }
 
-/// What a tape reads from outside: values by the first result of a node.
+/// The outside values that a tape reads, by the first result of a node.
 struct Outside {
   Numbers numbers;
   Capture& made;

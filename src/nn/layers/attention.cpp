@@ -1,4 +1,4 @@
-// Attention: which positions look at which.
+// Multi-head attention.
 #include "nn/initial.h"
 #include "nn/layer_decls.h"
 #include "tenon/operators.h"

@@ -68,7 +68,7 @@ Tensors next_state(const A& a, const LayerCall& call, F step) {
               state);
 }
 
-/// In what cells differ.
+/// The parameters in which cells differ.
 struct CellOf {
   std::string_view name, doc, example, weight_ih, weight_hh, bias;
   int states = 1;

@@ -97,7 +97,7 @@ Tensor conv_transpose_forward(const ConvTransposeAttrs& a, const LayerCall& call
                                           a.output_padding, a.groups, a.dilation, a.channels_last);
 }
 
-/// In what convolutions of one kind differ.
+/// The parameters in which convolutions of one kind differ.
 struct ConvOf {
   std::string_view name, doc, example, base;
 };

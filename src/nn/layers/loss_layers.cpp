@@ -19,7 +19,7 @@ std::string_view shape_of_loss(const A& a) {
   return kEach ? "..." : "*";
 }
 
-/// In what the layers differ that are an op alone.
+/// The parameters of layers that wrap a single op.
 struct LossOf {
   std::string_view name, doc, example, options;
   List<InputDef, 5> inputs = {{"input", "..."}, {"target", "..."}};
@@ -73,7 +73,7 @@ Tensor kl_div(const KlDivAttrs& a, const LayerCall& call) {
   ops::check_alike(call.layer, {{"input", x}, {"target", target}});
   Tensor p = a.log_target ? exp(target) : target;
   Tensor log_p = a.log_target ? target : log(where(greater(target, 0), target, 1));
-  // What is impossible adds nothing, though its log is -inf.
+  // Probability 0 contributes 0, although its log is -inf.
   Tensor loss = p * where(greater(p, 0), log_p - x, 0);
   if (a.reduction == KlReduce::batchmean) return ops::over_count(sum(loss), x.shape()[0]);
   return ops::reduced(loss, static_cast<Reduce>(a.reduction));

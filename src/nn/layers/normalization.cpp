@@ -72,11 +72,11 @@ Axes other_axes(const Tensor& x, Axis channels) {
 
 enum Held { kWeight, kBias, kMean, kVariance };
 
-/// Moves the running statistics to those of a batch, of which `count` values are behind each.
+/// Updates the running statistics with those of a batch, each computed from `count` values.
 void track(const BatchNormAttrs& a, const LayerCall& call, const Tensor& mean, const Tensor& var,
            Dim count) {
   Tensor &running_mean = call.held[kMean], &running_var = call.held[kVariance];
-  // A loop that never looks at them would keep what they come from: all activations.
+  // Pending statistics would keep all activations alive in a loop that never reads them.
   if (!running_mean.node()->traced) tn::eval({running_mean, running_var});
   auto moved = [&](const Tensor& running, const Tensor& now) {
     return astype((1 - a.momentum) * running + a.momentum * stop_gradient(now), running.dtype());
@@ -103,7 +103,7 @@ Tensor batch_norm_forward(const BatchNormAttrs& a, const LayerCall& call) {
   return batch_norm(x, mean, var, call.held[kWeight], call.held[kBias], a.eps, axis);
 }
 
-/// In what batch norms differ.
+/// The parameters in which batch norms differ.
 struct BatchNormOf {
   std::string_view name, doc, example, base, shape;
 };

@@ -36,7 +36,7 @@ struct GlobalPoolAttrs {
   static constexpr void fields(auto& a, auto&& f) { f("channels_last", a.channels_last); }
 };
 
-/// In what pools of one kind differ: the number of spatial axes.
+/// Pools of one kind differ in the number of spatial axes.
 struct PoolOf {
   std::string_view name, doc, example;
 };

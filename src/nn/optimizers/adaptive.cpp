@@ -1,4 +1,4 @@
-// Optimizers that divide gradients by how large they were.
+// Optimizers that scale gradients by running averages of their squares.
 #include "nn/optimizer_def.h"
 #include "tenon/operators.h"
 
