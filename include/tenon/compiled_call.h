@@ -137,6 +137,7 @@ class CompiledCall final : public flat::CompiledCall {
   }
   template <class T>
   void visit_named(size_t i, T& argument) {
+    flat::Place here(place);
     tree::visit(argument, in, {.name = argument_name(i)});
   }
 

@@ -173,6 +173,7 @@ TEST_CASE("errors of calls that are no ops have the line of the call") {
   CHECK(has_line([&] { optimizer.step(); }));
   CHECK(has_line([&] { data::batches(x, 0); }));
   CHECK(has_line([&] { exe(ones({3})); }));
+  CHECK(has_line([&] { compile([](Tensor y) { return y; })(loss); }));
   CHECK(has_line([&] { exe.save("/no/such/file"); }));
   CHECK(has_line([] { Executable::load<Tensor(Tensor)>("/no/such"); }));
   CHECK(has_line([] { compile_ahead([](Tensor y) { return y; }, {}); }));
