@@ -30,7 +30,7 @@ function(tenon_add_prebuilt target)
   if(TENON_CLANG)
     set(clang ${TENON_CLANG})
   endif()
-  foreach(name convolution product running scatter sort window)
+  foreach(name convolution joining product running scatter sort window)
     set(source ${folder}/${name}_kernels.cu)
     set(out ${PROJECT_BINARY_DIR}/${name}_ptx.cpp)
     add_custom_command(

@@ -27,6 +27,9 @@ namespace device {
 // Headers that they share are included once: their names are those of `device`.
 #include "backend/cuda/prebuilt/scatter_kernels.cu"
 #include "backend/cuda/prebuilt/window_kernels.cu"
+namespace joining {
+#include "backend/cuda/prebuilt/joining_kernels.cu"
+}
 namespace running {
 #include "backend/cuda/prebuilt/running_kernels.cu"
 }
@@ -94,6 +97,10 @@ void add_own_kernels() {
   TN_ADD(, fold_b32);
   TN_ADD(, fold_b64);
   TN_ADD(products::, product_f32_huge);
+  TN_ADD(joining::, join_8);
+  TN_ADD(joining::, join_16);
+  TN_ADD(joining::, join_32);
+  TN_ADD(joining::, join_64);
   TN_ADD(running::, running_rows_f32);
   TN_ADD(running::, running_columns_f32);
   TN_ADD(running::, running_rows_f64);
@@ -450,6 +457,26 @@ TEST_CASE("cuda library: running sums, products and extremes are chains") {
           for (bool exclusive : {false, true})
             CHECK(has_same_bits(
                 emit(ops::cumulative, {x}, ops::CumulativeAttrs{axis, mode, reverse, exclusive})));
+    }
+}
+
+TEST_CASE("cuda library: many tensors are joined") {
+  if (!WithOwnKernels::are_built()) return;
+  WithOwnKernels with;
+  uint32_t seed = 600;
+  for (DType type : kTypes)
+    for (Shape shape : {Shape{3}, Shape{2, 3, 2}}) {
+      CAPTURE(std::string(name_of(type)));
+      Tensors parts;
+      for (int i = 0; i < 150; ++i) {
+        int axis = shape.rank() > 1 ? 1 : 0;
+        shape[axis] = i % 4;  // some are empty
+        parts.push_back(some_values(shape, type, ++seed));
+      }
+      eval(parts);
+      cuda::mock().log.clear();
+      CHECK(has_same_bits(concat(parts, Axis(shape.rank() > 1 ? 1 : 0))));
+      CHECK(cuda::mock().log[0].starts_with("join_"));
     }
 }
 

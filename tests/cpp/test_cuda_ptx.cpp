@@ -35,8 +35,9 @@ TEST_CASE("cuda ptx: the assembler takes what the build compiles") {
     MESSAGE("skipped: there is no ptxas on this machine");
     return;
   }
-  for (std::string_view ptx : {cuda::convolution_ptx(), cuda::product_ptx(), cuda::running_ptx(),
-                               cuda::scatter_ptx(), cuda::sort_ptx(), cuda::window_ptx()})
+  for (std::string_view ptx :
+       {cuda::convolution_ptx(), cuda::joining_ptx(), cuda::product_ptx(), cuda::running_ptx(),
+        cuda::scatter_ptx(), cuda::sort_ptx(), cuda::window_ptx()})
     if (!ptx.empty()) CHECK(fault_of(ptx, 90) == "");
 }
 

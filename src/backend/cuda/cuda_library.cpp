@@ -1,6 +1,7 @@
 #include "backend/cuda/cuda_library.h"
 
 #include "backend/cuda/cuda_convolutions.h"
+#include "backend/cuda/cuda_joining.h"
 #include "backend/cuda/cuda_products.h"
 #include "backend/cuda/cuda_running.h"
 #include "backend/cuda/cuda_scatter.h"
@@ -13,8 +14,9 @@ constinit thread_local CallPlace call_place;
 
 const LibraryKernel* library_kernel(const OpDef& op, Types in, const Target& target) {
   if (target.arch == 0) return nullptr;  // its kernels run on the host
-  for (std::span<const LibraryKernel> table : {conv_kernels(), product_kernels(), running_kernels(),
-                                               scatter_kernels(), sort_kernels(), window_kernels()})
+  for (std::span<const LibraryKernel> table :
+       {conv_kernels(), joining_kernels(), product_kernels(), running_kernels(), scatter_kernels(),
+        sort_kernels(), window_kernels()})
     for (const LibraryKernel& kernel : table)
       if (kernel.op == &op && (!kernel.claims || kernel.claims(in))) return &kernel;
   return nullptr;

@@ -6,6 +6,7 @@ namespace tn::cuda {
 
 /// Of convolution_kernels.cu, product_kernels.cu, …; "" in a build without clang.
 std::string_view convolution_ptx();
+std::string_view joining_ptx();
 std::string_view product_ptx();
 std::string_view running_ptx();
 std::string_view scatter_ptx();
