@@ -128,3 +128,9 @@ def test_many_lines_share_the_last_row(tmp_path):
 
 def test_examples_of_the_documentation():
     assert doctest.testmod(profiling, extraglobs={"tn": tn}).failed == 0
+
+
+def test_steps_without_a_line():
+    steps = [profiling.TimedStep("copy to the device", "", "", 0.0, 1e-6)]
+    text = str(profiling.Profile("f", steps, 2e-6, None))
+    assert text.endswith("copy to the device")

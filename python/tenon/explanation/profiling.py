@@ -79,7 +79,7 @@ class Profile:
         count = f"{len(self.steps)} step{'s' * (len(self.steps) != 1)}"
         total = f"{time_text(self.seconds)}, {time_text(running)} of it in {count}"
         rows = [f"{100 * line.seconds / running:5.1f} % {time_text(line.seconds):>8}  "
-                f"{line.names()}  ({line.place})"
+                f"{line.names()}{f'  ({line.place})' if line.place else ''}"
                 for line in sorted(self.lines(), key=lambda line: -line.seconds)]
         return "\n".join([f"{self.function}: {total}", *rows])
 
