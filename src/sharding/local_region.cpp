@@ -23,7 +23,9 @@ std::vector<bool> ops_of_one_worker(const Graph& graph) {
 
 Layout layout_of_parts(const Graph& graph, const GraphOp& op, const Mesh& mesh) {
   const auto& a = *static_cast<const ops::WorkerPartsAttrs*>(op.attr_data());
-  if (parse_mesh(a.mesh) != mesh)
+  Mesh own = parse_mesh(a.mesh);
+  if (own.workers() == 1) return Layout(mesh);  // its part is the whole
+  if (own != mesh)
     fail("shard_map: the function is for the mesh {}, but its tensors lie on {}", a.mesh,
          to_text(mesh));
   Val whole = op.op == &ops::to_local ? graph.in(op)[0] : op.out;
