@@ -5,6 +5,9 @@
 
 namespace tn {
 
+/// The user's place of the step that runs on this thread.
+inline constinit thread_local Loc running_loc = {};
+
 /// Allocates the blocks of a run on a device, or reuses the memory of donated inputs.
 void take_blocks(const Plan& plan, Device device, std::span<const Bound> inputs, BufferRef* blocks);
 

@@ -1,11 +1,13 @@
 #include "mesh/mesh_runtime.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "backend/launcher.h"
 #include "base/error.h"
 #include "base/interrupt.h"
 #include "ops/op_decls.h"
+#include "ops/random_state.h"
 #include "workers/world.h"
 
 namespace tn::mesh {
@@ -16,7 +18,8 @@ constexpr size_t kMostMeshes = 255;
 /// What each worker here is given, and what it makes.
 struct WorkerRun {
   std::vector<Bound> in, out;
-  bool overwritten = false;
+  bool overwritten = false, failed = false;
+  const Step* at = nullptr;  // the step that runs, or has failed
 };
 
 /// The inputs that a run takes the memory of. Until it writes there they can be given back.
@@ -57,20 +60,22 @@ struct Uninterrupted {
 
 char* host_bytes(const Buffer& buffer) { return static_cast<char*>(host_address(buffer)); }
 
-/// The plan of a worker, on this thread.
+/// The plan of a worker, on this thread. The user's line of an error is for the caller to add: it
+/// takes the lock of a host language, which the thread of the caller may hold.
 void run_worker(const Plan& plan, const Scalar* scalars, WorkerRun& run) {
   std::vector<BufferRef> blocks(plan.blocks.size());
-  const Step* at = nullptr;
   try {
     take_blocks(plan, {}, run.in, blocks.data());
     RunMemory memory{plan, run.in, plan.constants, blocks.data()};
     std::vector<void*> address(memory.size());
     memory.find(address.data(), host_bytes);
-    run_steps(memory, address.data(), scalars, &run.overwritten, &at);
+    run_steps(memory, address.data(), scalars, &run.overwritten, &run.at);
     run.out.resize(plan.outputs.size());
     give_results(memory, run.out);
+  } catch (const Stopped&) {
+    throw;
   } catch (const Error&) {
-    if (at) throw_with_place(*at);
+    run.failed = true;
     throw;
   }
 }
@@ -128,13 +133,28 @@ MeshWorld& MeshRuntime::world(Device device) const {
   return *worlds_[device.index];
 }
 
+/// Random numbers of a mesh are those of the whole tensor, so its processes need one state.
+static void agree_on_random_state() {
+  ops::agree_on_state([](std::span<uint32_t, 2> words) {
+    workers::group(workers::kWorld)
+        .run({.kind = workers::Collective::broadcast,
+              .element = Element::u32,
+              .count = 2,
+              .in = words.data(),
+              .out = words.data()});
+  });
+}
+
 int MeshRuntime::number_of(const Mesh& mesh) {
-  std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   for (size_t i = 0; i < worlds_.size(); ++i)
     if (worlds_[i]->mesh() == mesh) return static_cast<int>(i);
   if (worlds_.size() == kMostMeshes) fail("mesh: a program has at most {} meshes", kMostMeshes);
   worlds_.push_back(std::make_unique<MeshWorld>(mesh, rank_of_process()));
-  return static_cast<int>(worlds_.size()) - 1;
+  auto number = static_cast<int>(worlds_.size()) - 1;
+  lock.unlock();
+  if (rank_of_process() >= 0) agree_on_random_state();
+  return number;
 }
 
 BufferRef MeshRuntime::allocate(Device device, size_t bytes) {
@@ -225,10 +245,16 @@ void MeshRuntime::run(const std::shared_ptr<const PlacedPlan>& placed,
   for (const Bound& given : placed->constants) give(given, 0, false);
   Uninterrupted whole(!taken.empty());
   totals.runs.fetch_add(1, std::memory_order_relaxed);
-  there.run([&](int w) {
-    WorkerRunEvents events(there.first() + w, plan->ops, plan->result_bytes, plan->compiled);
-    run_worker(*plan->made.plan, scalars, runs[static_cast<size_t>(w)]);
-  });
+  try {
+    there.run([&](int w) {
+      WorkerRunEvents events(there.first() + w, plan->ops, plan->result_bytes, plan->compiled);
+      run_worker(*plan->made.plan, scalars, runs[static_cast<size_t>(w)]);
+    });
+  } catch (const Error&) {
+    auto failed = std::ranges::find(runs, true, &WorkerRun::failed);
+    if (failed != runs.end() && failed->at) throw_with_place(*failed->at);
+    throw;
+  }
   taken.done = true;
   for (size_t i = 0; i < outputs.size(); ++i) {
     TypeRef type = part.output(i);

@@ -4,6 +4,7 @@
 
 #include <condition_variable>
 #include <optional>
+#include <system_error>
 #include <thread>
 
 #include "base/at_fork.h"
@@ -18,6 +19,21 @@ namespace tn::mesh {
 namespace {
 
 thread_local int worker_number = -1;
+
+/// On this thread, until the end of the scope.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    sigset_t every;
+    sigfillset(&every);
+    pthread_sigmask(SIG_SETMASK, &every, &before_);
+  }
+  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_;
+};
 
 /// Threads that wait for work, made when they are needed. The caller of `run` is the first worker.
 class WorkerThreads {
@@ -46,13 +62,16 @@ class WorkerThreads {
  private:
   WorkerThreads() { guarded_at_fork(mutex_, kInnermost); }
 
-  /// Signals are for the program's own threads.
   void start() {
-    sigset_t every, before;
-    sigfillset(&every);
-    pthread_sigmask(SIG_SETMASK, &every, &before);
-    std::thread([this, number = ++threads_, seen = round_] { serve(number, seen); }).detach();
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    SignalsBlocked blocked;  // signals are for the program's own threads
+    int number = threads_ + 1;
+    try {
+      std::thread([this, number, seen = round_] { serve(number, seen); }).detach();
+    } catch (const std::system_error& error) {
+      fail(Hint{"use fewer workers"}, "mesh: the system starts no thread for worker {}: {}", number,
+           error.code().message());
+    }
+    threads_ = number;
   }
 
   void serve(int number, uint64_t seen) {

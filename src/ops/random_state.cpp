@@ -1,4 +1,7 @@
 // The key of each thread.
+#include "ops/random_state.h"
+
+#include <cstring>
 #include <random>
 
 #include "base/error.h"
@@ -28,6 +31,9 @@ Tensor key_from_system() {
   return make_key({source(), source()});
 }
 
+/// Whether the user has set the state of this thread.
+thread_local bool is_chosen = false;
+
 Tensor& state_of_thread() {
   thread_local Tensor key = key_from_system();
   return key;
@@ -47,6 +53,7 @@ bool is_frozen(const Tensor& key) {
 void seed(uint64_t number) {
   auto high = static_cast<uint32_t>(number >> 32), low = static_cast<uint32_t>(number);
   state_of_thread() = make_key({high, low});
+  is_chosen = true;
 }
 
 Tensor state() { return state_of_thread(); }
@@ -54,7 +61,26 @@ Tensor state() { return state_of_thread(); }
 void set_state(const Tensor& key) {
   ops::check_one_key("random.state", key);
   state_of_thread() = key.to(Device());
+  is_chosen = true;
 }
+
+}  // namespace tn::random
+
+namespace tn::ops {
+
+void agree_on_state(FunctionRef<void(std::span<uint32_t, 2>)> take_of_first) {
+  Tensor& key = random::state_of_thread();
+  if (key.node()->traced) return;
+  uint32_t words[2];
+  key.eval();
+  std::memcpy(words, key.data<uint32_t>(), sizeof words);
+  take_of_first(words);
+  if (!random::is_chosen) key = random::make_key({words[0], words[1]});
+}
+
+}  // namespace tn::ops
+
+namespace tn::random {
 
 Tensor next_key() {
   Tensor& key = state_of_thread();

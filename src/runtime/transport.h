@@ -23,6 +23,13 @@ std::string_view name_of(Collective kind);
 
 enum class Fold : uint8_t { sum, product, max, min };
 
+/// The shape of a tensor, as other workers compare it.
+struct CallShape {
+  int32_t rank = -1;  // -1: not that of a tensor
+  int64_t extents[16] = {};
+  friend bool operator==(const CallShape&, const CallShape&) = default;
+};
+
 struct CollectiveCall {
   Collective kind = Collective::barrier;
   Fold fold = Fold::sum;
@@ -33,6 +40,7 @@ struct CollectiveCall {
   const void* in = nullptr;
   void* out = nullptr;          // may be `in` for all_reduce and broadcast
   std::string_view place = {};  // the user's line, for errors of this and other workers
+  CallShape shape = {};         // of the operand, or of what a message holds
 };
 
 /// Folds have a fixed order: a binary tree over the ranks, split at the largest power of two. f16
@@ -43,9 +51,11 @@ class Transport {
   virtual ~Transport() = default;
   virtual int rank() const = 0;
   virtual int size() const = 0;
+  /// Whether calls carry the user's line, for the reports of other workers.
+  virtual bool shows_places() const { return true; }
   /// Throws WorkerFailed if another worker ended, hangs, or makes a different call.
   virtual void run(const CollectiveCall& call) = 0;
-  /// Element counts may differ between the two sides' calls only by an error, which both report.
+  /// Where shapes or element types of the two sides differ, both report it.
   virtual void send(const CollectiveCall& call) = 0;     // `in` to `peer`
   virtual void receive(const CollectiveCall& call) = 0;  // `out` from `peer`
   /// Workers that give the same `color` form a group, ranked by `key`, then by their ranks here.

@@ -1,8 +1,11 @@
 // The kernels of collectives on the CPU. The transport of the group moves and folds the data; here
 // it is brought into the order that the transport knows, one piece per worker.
 #include <cstring>
+#include <string>
+#include <unordered_map>
 
 #include "backend/cpu/library/cpu_library.h"
+#include "backend/launcher.h"
 #include "base/error.h"
 #include "ops/collectives.h"
 #include "ops/op_decls.h"
@@ -28,10 +31,26 @@ Transport& group_of(std::string_view name, int64_t size) {
   return group;
 }
 
+/// "train.py:31, in loss": the user's line of the step that runs. Resolved once: programs run the
+/// same steps again.
+std::string_view place_of_step() {
+  thread_local std::unordered_map<uint64_t, std::string> known;
+  auto [at, is_new] = known.try_emplace(running_loc.bits);
+  if (is_new) {
+    std::string text = to_text(running_loc);
+    size_t folder = text.rfind('/', text.find(", in "));
+    at->second = folder == text.npos ? text : text.substr(folder + 1);
+  }
+  return at->second;
+}
+
 /// A worker that is alone has all there is.
-void run(std::string_view group, int64_t size, const CollectiveCall& call) {
-  if (size > 1)
-    return watched(group, static_cast<int>(size), call, [&] { group_of(group, size).run(call); });
+void run(std::string_view name, int64_t size, CollectiveCall call) {
+  if (size > 1) {
+    Transport& group = group_of(name, size);
+    if (group.shows_places()) call.place = place_of_step();
+    return watched(name, static_cast<int>(size), call, [&] { group.run(call); });
+  }
   std::memcpy(call.out, call.in, static_cast<size_t>(call.count) * element_bytes(call.element));
 }
 
@@ -59,12 +78,19 @@ void exchange_digits(const void* from, void* to, int64_t first, int64_t second, 
 
 BufferRef room_for(const InternedType& type) { return allocate(static_cast<size_t>(type.bytes())); }
 
+/// What other workers are told of a call that is about a tensor of this type.
+CollectiveCall call_about(Collective kind, const InternedType& type) {
+  CollectiveCall made{.kind = kind, .element = element_of(type.dtype), .count = type.elements};
+  static_assert(kMaxRank <= std::size(made.shape.extents));
+  made.shape.rank = type.rank();
+  for (int i = 0; i < type.rank(); ++i) made.shape.extents[i] = type.shape[i].value();
+  return made;
+}
+
 CollectiveCall call_of(Collective kind, const LibraryCall& call) {
-  return {.kind = kind,
-          .element = element_of(call.in_types[0]->dtype),
-          .count = call.in_types[0]->elements,
-          .in = call.in[0],
-          .out = call.out[0]};
+  CollectiveCall made = call_about(kind, *call.in_types[0]);
+  made.in = call.in[0], made.out = call.out[0];
+  return made;
 }
 
 void run_all_sum(const LibraryCall& call) {
@@ -136,17 +162,15 @@ void run_all_broadcast(const LibraryCall& call) {
 void run_send(const LibraryCall& call) {
   const auto& a = *static_cast<const SendAttrs*>(call.attrs);
   CollectiveCall made = call_of(Collective::send, call);
-  made.peer = static_cast<int32_t>(a.peer);
+  made.peer = static_cast<int32_t>(a.peer), made.place = place_of_step();
   watched(a.mesh_axis, 2, made, [&] { group_of(a.mesh_axis, a.workers).send(made); });
 }
 
 void run_recv(const LibraryCall& call) {
   const auto& a = *static_cast<const ReceiveAttrs*>(call.attrs);
-  CollectiveCall made{.kind = Collective::recv,
-                      .element = element_of(call.out_types[0]->dtype),
-                      .count = call.out_types[0]->elements,
-                      .peer = static_cast<int32_t>(a.peer),
-                      .out = call.out[0]};
+  CollectiveCall made = call_about(Collective::recv, *call.out_types[0]);
+  made.peer = static_cast<int32_t>(a.peer), made.out = call.out[0];
+  made.place = place_of_step();
   watched(a.mesh_axis, 2, made, [&] { group_of(a.mesh_axis, a.workers).receive(made); });
 }
 

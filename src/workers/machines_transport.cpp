@@ -279,8 +279,8 @@ void MachinesTransport::receive(const CollectiveCall& call) {
     Transfer first = receiving(call.peer, &about, sizeof about);
     ++first.tag;
     transfer({first});
-    if (about.count != call.count || about.element != static_cast<uint8_t>(call.element))
-      fail_different_message(call, about.count, about.element, name_of_rank(call.peer));
+    if (about.data != data_of(call))
+      fail_different_message(call, about.data, name_of_rank(call.peer));
     int64_t bytes = call.count * static_cast<int64_t>(element_bytes(call.element));
     Transfer second = receiving(call.peer, call.out, bytes);
     ++second.tag;

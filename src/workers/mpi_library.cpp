@@ -30,7 +30,6 @@ void find_functions(void* library, MpiLibrary& m) {
   find(library, m, "MPI_Irecv", m.irecv);
   find(library, m, "MPI_Test", m.test);
   find(library, m, "MPI_Cancel", m.cancel);
-  find(library, m, "MPI_Request_free", m.request_free);
   find(library, m, "MPI_Error_string", m.error_string);
 }
 

@@ -33,7 +33,6 @@ struct MpiLibrary {
   int (*irecv)(void* data, int count, Handle type, int from, int tag, Handle comm, Handle* request);
   int (*test)(Handle* request, int* flag, Status* status);
   int (*cancel)(Handle* request);
-  int (*request_free)(Handle* request);
   int (*error_string)(int code, char* text, int* length);
 
   /// Loads the first of `files` that is there, or what TENON_MPI_LIBRARY names. Fails with one

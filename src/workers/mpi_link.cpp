@@ -102,7 +102,7 @@ void MpiLink::poll() {
     Clock::time_point now = Clock::now();
     if (is_busy) worked = now;
     if (now - attended > std::chrono::milliseconds(kIdleMilliseconds)) attended = now, attend();
-    if (is_leaving_ && (have_all_left() || has_reported_) && sent_.empty()) break;
+    if (is_leaving_ && (have_all_left() || has_reported_) && (sent_.empty() || is_broken_)) break;
     if (is_busy && !may_spin_) sched_yield();
     if (!is_busy && !(may_spin_ && now - worked < kPollSpin))
       sleep_until_change(wanted_, seen, kIdleMilliseconds);
@@ -170,25 +170,42 @@ void MpiLink::begin(Job& job) {
   }
 }
 
-/// Cancels what has not begun. What has is given a second.
+/// Whether a transfer is done, or has failed: then MPI has released its request.
+bool MpiLink::test(Job& job, size_t i) {
+  MpiLibrary::Status status;
+  int flag = 0;
+  if (int code = mpi_->test(&job.requests[i], &flag, &status))
+    job.error = mpi_->text_of(code), flag = 1;
+  if (flag) job.is_done[i] = true, --job.left;
+  return flag;
+}
+
+/// Cancels receives that have not begun. What has begun is given a second, after which it goes on
+/// in memory that the caller frees: a request cannot be recalled, and freeing it stops nothing. So
+/// MPI must not make progress from then on.
 void MpiLink::drop(Job& job) {
-  for (size_t i = 0; i < job.requests.size(); ++i)
+  for (size_t i = 0; i < job.requests.size() && !is_broken_; ++i)
     if (!job.is_done[i] && !job.transfers[i].sends) mpi_->cancel(&job.requests[i]);
   Clock::time_point end = Clock::now() + std::chrono::seconds(1);
-  while (job.left > 0 && Clock::now() < end) {
-    for (size_t i = 0; i < job.requests.size(); ++i) {
-      MpiLibrary::Status status;
-      int flag = 0;
-      if (job.is_done[i]) continue;
-      mpi_->test(&job.requests[i], &flag, &status);
-      if (flag) job.is_done[i] = true, --job.left;
-    }
+  while (job.left > 0 && !is_broken_ && Clock::now() < end) {
+    for (size_t i = 0; i < job.requests.size(); ++i)
+      if (!job.is_done[i]) test(job, i);
     sched_yield();
   }
-  for (size_t i = 0; i < job.requests.size(); ++i)
-    if (!job.is_done[i]) mpi_->request_free(&job.requests[i]);
-  job.state = 3;
-  wake(job.state);
+  if (job.left > 0) give_up();
+}
+
+/// Reports that this worker has failed, and ends all calls of MPI.
+void MpiLink::give_up() {
+  if (is_broken_) return;
+  if (is_watching_.load(std::memory_order_acquire)) {
+    std::string where = whereabouts(memory_->record(own_place()));
+    memory_->fail_all(format("{} left a transfer{}", name_of(rank_), where));
+    report_failure();
+    Clock::time_point end = Clock::now() + std::chrono::seconds(1);
+    for (; !sent_.empty() && Clock::now() < end; sched_yield()) reap_notes();
+  }
+  is_broken_ = has_reported_ = true;
 }
 
 /// Whether there are any.
@@ -198,21 +215,19 @@ bool MpiLink::move_jobs() {
     for (; !posted_.empty(); posted_.pop_front()) jobs_.push_back(std::move(posted_.front()));
   }
   for (std::shared_ptr<Job>& job : jobs_) {
-    if (job->requests.empty()) begin(*job);
-    if (job->state.load() == 2) {
+    bool is_unwanted = job->state.load() == 2;
+    if (job->requests.empty() && !is_unwanted && !is_broken_) begin(*job);
+    for (size_t i = 0; i < job->requests.size() && !is_unwanted && !is_broken_; ++i)
+      if (!job->is_done[i]) test(*job, i);
+    if (is_broken_ && job->error.empty()) job->error = "MPI was given up after a failure";
+    // After an error the other transfers of a job may never end.
+    if (is_unwanted || !job->error.empty())
       drop(*job);
+    else if (job->left > 0)
       continue;
-    }
-    for (size_t i = 0; i < job->requests.size(); ++i) {
-      if (job->is_done[i]) continue;
-      MpiLibrary::Status status;
-      int flag = 0;
-      if (int code = mpi_->test(&job->requests[i], &flag, &status))
-        job->error = mpi_->text_of(code), flag = 1;
-      if (flag) job->is_done[i] = true, --job->left;
-    }
     uint32_t running = 0;
-    if (job->left == 0 && job->state.compare_exchange_strong(running, 1)) wake(job->state);
+    if (!job->state.compare_exchange_strong(running, 1)) job->state = 3;
+    wake(job->state);
   }
   std::erase_if(jobs_, [](const auto& job) {
     uint32_t state = job->state.load();

@@ -74,7 +74,9 @@ class MpiLink {
   void initialize();
   bool move_jobs();
   void begin(Job& job);
+  bool test(Job& job, size_t transfer);
   void drop(Job& job);
+  void give_up();
   void attend();
   void receive_notes();
   void read(const Note& note);
@@ -114,6 +116,7 @@ class MpiLink {
   std::unique_ptr<NoteSent> expected_;
   std::vector<std::unique_ptr<NoteSent>> sent_;
   bool has_reported_ = false, has_said_goodbye_ = false;
+  bool is_broken_ = false;  // transfers are open in memory that is gone: MPI is not called any more
   Clock::time_point last_look_ = {}, last_beat_ = {};
   std::vector<Clock::time_point> heard_;  // by machine
   struct Neighbour {

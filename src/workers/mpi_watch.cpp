@@ -63,11 +63,10 @@ void MpiLink::attend() {
     std::ranges::fill(heard_, now);
     for (Neighbour& n : neighbours_) n.moved = now;
   }
-  receive_notes();
-  reap_notes();
+  if (!is_broken_) receive_notes(), reap_notes();
   memory_->record(own_place()).beats.fetch_add(1, std::memory_order_relaxed);
   look_at_neighbours(now);
-  look_at_machines(now);
+  if (!is_broken_) look_at_machines(now);
   report_failure();
   if (is_leaving_ && !has_said_goodbye_ && !memory_->has_failed()) {
     has_said_goodbye_ = true;

@@ -42,13 +42,6 @@ const std::byte* bytes_at(const void* p, int64_t offset) {
 }
 std::byte* bytes_at(void* p, int64_t offset) { return static_cast<std::byte*>(p) + offset; }
 
-std::string_view name_of(Element type) {
-  constexpr std::string_view kNames[] = {
-      "bool",   "int8",    "int16",    "int32",   "int64",   "uint8",     "uint16",    "uint32",
-      "uint64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128"};
-  return kNames[static_cast<size_t>(type)];
-}
-
 std::string place_text(std::string_view place) {
   return place.empty() ? std::string() : format(" ({})", place);
 }
@@ -123,11 +116,10 @@ void SharedTransport::run(const CollectiveCall& call) {
 
 PublishedCall SharedTransport::published(const CollectiveCall& call, uint64_t number) const {
   PublishedCall made{.number = number,
-                     .count = call.count,
+                     .data = data_of(call),
                      .peer = call.peer,
                      .kind = static_cast<uint8_t>(call.kind),
                      .fold = static_cast<uint8_t>(call.fold),
-                     .element = static_cast<uint8_t>(call.element),
                      .place = {}};
   size_t length = std::min(call.place.size(), sizeof made.place - 1);
   std::memcpy(made.place, call.place.data(), length);
@@ -369,11 +361,9 @@ void SharedTransport::pass(const CollectiveCall& call, int peer, Channel& channe
     wait(peer, theirs, channel.sleepers, [&](uint32_t now) {
       return sends ? done - now < 2 : static_cast<int32_t>(now - done) > 0;
     });
-    Channel::About& about = channel.about[done % 2];
-    auto element = static_cast<uint8_t>(call.element);
-    if (sends) about = {call.count, element};
-    if (about.count != call.count || about.element != element)
-      fail_different_message(call, about.count, about.element, name_of_worker(peer));
+    DataKind& about = channel.about[done % 2];
+    if (sends) about = data_of(call);
+    if (!sends && about != data_of(call)) fail_different_message(call, about, name_of_worker(peer));
     auto piece = static_cast<size_t>(std::min(kChannelBytes, bytes - at));
     if (piece) move(channel.room[done % 2], at, piece);
     own.exchange(done + 1);
@@ -382,11 +372,10 @@ void SharedTransport::pass(const CollectiveCall& call, int peer, Channel& channe
   } while (at < bytes);
 }
 
-void SharedTransport::fail_different_message(const CollectiveCall& call, int64_t count,
-                                             uint8_t element, const std::string& peer) {
-  fail_all(format("workers disagree: {} sends {} elements of type {}, {} expects {} of type {}{}",
-                  peer, count, name_of(static_cast<Element>(element)), name_of_worker(rank_),
-                  call.count, name_of(call.element), place_text(call.place)));
+void SharedTransport::fail_different_message(const CollectiveCall& call, const DataKind& sent,
+                                             const std::string& peer) {
+  fail_all(format("workers disagree: {} sends {}, {} expects {}{}", peer, text_of(sent),
+                  name_of_worker(rank_), text_of(data_of(call)), place_text(call.place)));
   fail_with_others();
 }
 

@@ -64,8 +64,8 @@ class SharedTransport : public Transport {
   /// worker failed or time is up.
   void wait(int other, std::atomic<uint32_t>& word, std::atomic<uint32_t>& sleepers,
             FunctionRef<bool(uint32_t)> reached);
-  [[noreturn]] void fail_different_message(const CollectiveCall& call, int64_t count,
-                                           uint8_t element, const std::string& peer);
+  [[noreturn]] void fail_different_message(const CollectiveCall& call, const DataKind& sent,
+                                           const std::string& peer);
   virtual void fail_late();
   std::string late_text() const;
   [[noreturn]] void fail_with_others();

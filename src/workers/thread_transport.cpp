@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <exception>
 #include <thread>
 
 #include "base/error.h"
@@ -25,16 +26,7 @@ const std::byte* at(const void* p, int64_t offset) {
 
 ThreadGroup::ThreadGroup(int size) : calls_(static_cast<size_t>(size)) {}
 
-void ThreadGroup::stop() {
-  stopped_ = true;
-  round_.fetch_add(1);
-  round_.notify_all();
-}
-
-void ThreadGroup::reset() {
-  arrived_ = 0;
-  stopped_ = false;
-}
+void ThreadGroup::reset() { begin_.reset(), end_.reset(); }
 
 std::vector<const void*> ThreadGroup::operands(int64_t offset) const {
   std::vector<const void*> list;
@@ -42,30 +34,43 @@ std::vector<const void*> ThreadGroup::operands(int64_t offset) const {
   return list;
 }
 
-void ThreadGroup::meet() {
+void Gate::stop() {
+  state_.fetch_or(kStopped);
+  state_.notify_all();
+}
+
+void Gate::pass(int size) {
   static const bool has_cores = std::thread::hardware_concurrency() > 2;
-  uint32_t round = round_.load();
-  if (stopped_) throw Stopped();
-  if (arrived_.fetch_add(1) + 1 == static_cast<uint32_t>(size())) {
-    arrived_ = 0;
-    round_.fetch_add(1);
-    round_.notify_all();
-    return;
-  }
-  for (int i = 0; has_cores && i < kSpins && round_.load() == round; ++i) {
+  uint32_t before = state_.load(), after;
+  bool is_last;
+  do {
+    if (before & kStopped) throw Stopped();
+    is_last = (before & kArrived) + 1 == static_cast<uint32_t>(size);
+    after = is_last ? (before & ~kArrived) + kRound : before + 1;
+  } while (!state_.compare_exchange_weak(before, after));
+  if (is_last) return state_.notify_all();
+  for (int i = 0;; ++i) {
+    uint32_t now = state_.load();
+    if (now / kRound != before / kRound) return;
+    if (now & kStopped) throw Stopped();
+    if (!has_cores || i >= kSpins) state_.wait(now);
 #if defined(__x86_64__)
     __builtin_ia32_pause();
 #endif
   }
-  while (round_.load() == round) round_.wait(round);
-  if (stopped_) throw Stopped();
 }
 
 void ThreadGroup::together(int rank, const CollectiveCall& call, FunctionRef<void()> work) {
   calls_[static_cast<size_t>(rank)] = &call;
-  meet();
-  work();
-  meet();  // nobody leaves with memory that others read or write
+  begin_.pass(size());
+  std::exception_ptr error;
+  try {
+    work();
+  } catch (...) {
+    error = std::current_exception();
+  }
+  end_.pass(size());  // no worker leaves with memory that others read or write
+  if (error) std::rethrow_exception(error);
 }
 
 void ThreadTransport::reduce(const CollectiveCall& call) {

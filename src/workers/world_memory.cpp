@@ -14,9 +14,9 @@
 #include <cerrno>
 #include <climits>
 #include <cstring>
+#include <span>
 
 #include "base/error.h"
-#include "runtime/transport.h"
 
 namespace tn::workers {
 namespace {
@@ -45,9 +45,22 @@ long futex(const std::atomic<uint32_t>& word, int op, uint32_t value, const time
 
 }  // namespace
 
+DataKind data_of(const CollectiveCall& call) {
+  return {call.count, static_cast<uint8_t>(call.element), call.shape};
+}
+
+std::string text_of(const DataKind& data) {
+  constexpr std::string_view kNames[] = {
+      "bool",   "int8",    "int16",    "int32",   "int64",   "uint8",     "uint16",    "uint32",
+      "uint64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128"};
+  std::string_view name = kNames[data.element % std::size(kNames)];
+  if (data.shape.rank < 0) return format("{} elements of type {}", data.count, name);
+  auto rank = std::min(static_cast<size_t>(data.shape.rank), std::size(data.shape.extents));
+  return format("{}[{}]", name, join(std::span(data.shape.extents).first(rank), ", "));
+}
+
 bool is_same_call(const PublishedCall& a, const PublishedCall& b) {
-  return a.count == b.count && a.peer == b.peer && a.kind == b.kind && a.fold == b.fold &&
-         a.element == b.element;
+  return a.data == b.data && a.peer == b.peer && a.kind == b.kind && a.fold == b.fold;
 }
 
 std::string text_of(const PublishedCall& call) {
@@ -56,9 +69,7 @@ std::string text_of(const PublishedCall& call) {
   std::string text = format("{}{} #{}", name_of(kind), kFolds[call.fold % 4], call.number);
   if (kind == Collective::send) text += format(" to worker {}", call.peer);
   if (kind == Collective::recv) text += format(" from worker {}", call.peer);
-  if (kind != Collective::barrier)
-    text += format(" of {} elements of {} bytes", call.count,
-                   element_bytes(static_cast<Element>(call.element)));
+  if (kind != Collective::barrier) text += format(" of {}", text_of(call.data));
   return call.place[0] ? format("{} ({})", text, call.place) : text;
 }
 

@@ -8,18 +8,31 @@
 #include <string>
 #include <string_view>
 
+#include "runtime/transport.h"
+
 namespace tn::workers {
 
 inline constexpr int kMostWorkers = 256;
 inline constexpr int64_t kSlotBytes = int64_t{1} << 20;
 inline constexpr int64_t kChannelBytes = int64_t{64} << 10;
 
+/// What a worker sends or expects.
+struct DataKind {
+  int64_t count;
+  uint8_t element;
+  CallShape shape;
+  friend bool operator==(const DataKind&, const DataKind&) = default;
+};
+DataKind data_of(const CollectiveCall& call);
+/// "float32[2, 3]", or "6 elements of type float32"
+std::string text_of(const DataKind& data);
+
 /// A call as the other workers see it. They compare it with their own.
 struct PublishedCall {
   uint64_t number;  // of the worker's calls
-  int64_t count;
+  DataKind data;
   int32_t peer;
-  uint8_t kind, fold, element;
+  uint8_t kind, fold;
   char place[104];
 };
 
@@ -37,7 +50,7 @@ struct WorkerRecord {
 
 /// Whether two workers do the same, whatever its number and place.
 bool is_same_call(const PublishedCall& a, const PublishedCall& b);
-/// "all_reduce #3 of 1000 elements of 4 bytes (train.py:31)"
+/// "all_reduce #3 of float32[2, 3] (train.py:31)"
 std::string text_of(const PublishedCall& call);
 /// What a worker is doing, as the end of a sentence: " in …", " after …", or "".
 std::string whereabouts(const WorkerRecord& record);
@@ -46,16 +59,13 @@ std::string whereabouts(const WorkerRecord& record);
 struct Channel {
   alignas(128) std::atomic<uint32_t> written = 0, read = 0;
   std::atomic<uint32_t> sleepers = 0;
-  struct About {
-    int64_t count;
-    uint8_t element;
-  } about[2];  // the whole message that a piece belongs to
+  DataKind about[2];  // the whole message that a piece belongs to
   alignas(128) std::byte room[2][kChannelBytes];
 };
 
 /// The start of the memory. All that follows begins as zeros, which the system provides lazily.
 struct WorldHeader {
-  static constexpr uint64_t kMagic = 0x31646c726f776e74;  // "tnworld1"
+  static constexpr uint64_t kMagic = 0x32646c726f776e74;  // "tnworld2"
   uint64_t magic;
   int32_t size;
   std::atomic<uint32_t> failed;  // 1: `reason` is being written, 2: it is complete

@@ -187,9 +187,26 @@ TEST_CASE("workers: calls that differ are reported by every worker") {
   });
   for (const std::string& error : errors) {
     CHECK(error.find("workers disagree: worker ") == 0);
-    CHECK(error.find("all_reduce #2 of 9 elements of 4 bytes (train.py:31)") != error.npos);
-    CHECK(error.find("all_reduce #2 of 10 elements of 4 bytes (train.py:31)") != error.npos);
+    CHECK(error.find("all_reduce #2 of 9 elements of type float32 (train.py:31)") != error.npos);
+    CHECK(error.find("all_reduce #2 of 10 elements of type float32 (train.py:31)") != error.npos);
   }
+}
+
+TEST_CASE("workers: tensors of different shapes are reported, whatever their counts") {
+  auto errors = with_workers(2, [](Transport& worker) {
+    std::vector<float> x(6), y(6);
+    CollectiveCall call{.kind = Collective::all_reduce,
+                        .element = Element::f32,
+                        .count = 6,
+                        .in = x.data(),
+                        .out = y.data()};
+    call.shape = worker.rank() ? CallShape{2, {2, 3}} : CallShape{1, {6}};
+    worker.run(call);
+  });
+  for (const std::string& error : errors)
+    CHECK(error ==
+          "workers disagree: worker 0 calls all_reduce #1 of float32[6], worker 1 calls all_reduce "
+          "#1 of float32[2, 3]");
 }
 
 TEST_CASE("workers: their number is limited") {
@@ -217,7 +234,7 @@ TEST_CASE("workers: an error of one ends the calls of all") {
   });
   CHECK(errors[2] == "");
   CHECK(errors[0] ==
-        "workers disagree: worker 2 sends 3 elements of type float32, worker 0 expects 2 of type "
-        "float32");
+        "workers disagree: worker 2 sends 3 elements of type float32, worker 0 expects 2 elements "
+        "of type float32");
   CHECK(errors[1] == errors[0]);
 }

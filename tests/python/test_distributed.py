@@ -166,7 +166,7 @@ def test_messages_that_differ_are_reported_by_both(tmp_path):
         say(error)
     """
     code, out, _ = launch(tmp_path, program, workers=2)
-    text = "workers disagree: worker 0 sends 3 elements of type float32, worker 1 expects 2"
+    text = "workers disagree: worker 0 sends float32[3], worker 1 expects float32[2] (program.py:"
     assert code == 0 and len(out) == 2
     assert out[0].startswith(f"0 {text}") and out[1].startswith(f"1 {text}")
 
@@ -268,7 +268,26 @@ def test_different_calls_are_reported_by_all(tmp_path):
     assert len(reports) == 3
     for line in reports:
         assert "workers disagree: worker " in line
-        assert "of 3 elements of 4 bytes" in line and "of 2 elements of 4 bytes" in line
+        assert "of float32[3] (program.py:" in line and "of float32[2] (program.py:" in line
+
+
+@pytest.mark.parametrize(
+    "first, second",
+    [("(2, 3)", "(3, 2)"), ("(6,)", "(6, 1)"), ("(2, 3)", "(2, 3), tn.int32")],
+)
+def test_shapes_and_types_are_compared(tmp_path, first, second):
+    program = f"""
+    x = tn.zeros({first}) if rank == 0 else tn.zeros({second})
+    try:
+        dist.all_gather(x).eval()
+    except tn.WorkerFailed as error:
+        say(str(error).split("\\n")[0])
+    """
+    code, out, _ = launch(tmp_path, program, workers=2)
+    assert code == 0 and len(out) == 2
+    for line in out:
+        assert "worker 0 calls all_gather #1 of float32[" in line
+        assert f"worker 1 calls all_gather #1 of {'int' if 'int' in second else 'float'}32[" in line
 
 
 @pytest.mark.parametrize(

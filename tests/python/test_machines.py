@@ -127,7 +127,7 @@ def test_calls_that_differ_between_machines(tmp_path):
     assert len(reports) == 3, errors
     for line in reports:
         assert " on host b calls all_reduce #1" in line
-        assert "of 30000 elements of 4 bytes" in line and "of 2 elements of 4 bytes" in line
+        assert "of float32[30000]" in line and "of float32[2]" in line
 
 
 FAILING = """
@@ -176,6 +176,38 @@ def test_a_worker_that_fails_is_named_by_all_others(tmp_path, monkeypatch, culpr
     while processes_of(path):
         assert time.monotonic() < deadline, "a process is left behind"
         time.sleep(0.05)
+
+
+INTERRUPTED = """
+import signal, subprocess, sys, threading
+dist.barrier()
+pids = dist.all_gather(tn.array([os.getpid()])).tolist()
+if rank == 1:
+    os.kill(os.getpid(), signal.SIGSTOP)  # before it receives
+    try:
+        dist.all_sum(tn.ones(3)).eval()
+    except tn.WorkerFailed as error:
+        say(error)
+    sys.exit(1)
+threading.Timer(1, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+try:
+    dist.send(tn.ones(4_000_000), 1)
+except KeyboardInterrupt:
+    say("interrupted")
+os.kill(pids[1], signal.SIGCONT)
+for _ in range(2):
+    try:
+        dist.all_sum(tn.ones(3)).eval()
+    except tn.WorkerFailed as error:
+        say(error)
+"""
+
+
+def test_a_transfer_that_is_interrupted_is_given_up(tmp_path):
+    words = [*with_mpi("openmpi"), "-n", "2", on_hosts(tmp_path, "ab"), sys.executable]
+    _, out, errors = run([*words, written(tmp_path, INTERRUPTED)], timeout=60)
+    assert "0 interrupted" in out, errors
+    assert sum("worker 0 on host a left a transfer in send #1 of float32[4000000]" in line for line in out) >= 2, out
 
 
 def processes_of(path):

@@ -131,6 +131,7 @@ struct Run {
  private:
   void run_unwatched(const Step& step, void* const* buffers) const {
     StepCall call{buffers, nullptr};
+    running_loc = step.loc;
     if (step.bypass_cache) call.bypass_cache = pages_exist(plan, step, blocks);
     if (step.scalars.empty()) return launch(step, call);
     StackArray<Scalar, 8> given(step.scalars.size());
