@@ -36,11 +36,13 @@ odr: $(READY)
 	@test -f build/odr/build.ninja || cmake --preset odr
 	@cmake --build --preset odr --target tenon_cli
 
-# Random graphs, GRAPHS=1 SEED=17 repeats one; then random calls of the Python API, CALLS of them;
-# then bad files, texts and calls of C, for so many SECONDS each.
+# Random graphs, GRAPHS=1 SEED=17 repeats one; then random programs on meshes, CASES of them; then
+# random calls of the Python API, CALLS of them; then bad files, texts and calls of C, for so many
+# SECONDS each.
 fuzz: checks
 	@TENON_FUZZ_GRAPHS=$(or $(GRAPHS),20000) TENON_FUZZ_SEED=$(or $(SEED),0) \
 		$(RELEASE)/tenon_tests -tc='random graphs*'
+	@$(PYTHON) tests/python/fuzz_mesh.py --cases $(or $(CASES),5000) --seed $(or $(SEED),0)
 	@$(PYTHON) tests/fuzz/api.py --calls $(or $(CALLS),40000) --seed $(or $(SEED),0)
 	@tests/fuzz/run.sh $(or $(SECONDS),600)
 

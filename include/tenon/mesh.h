@@ -21,7 +21,7 @@ namespace tn {
 struct MeshAxis {
   std::string name;
   int64_t size = 1;   // workers along the axis
-  int64_t parts = 1;  // into which folds are dealt: `size` times a power of two, any for one worker
+  int64_t parts = 1;  // into which folds are dealt: a multiple of `size`
   int64_t parts_per_worker() const { return parts / size; }
   friend bool operator==(const MeshAxis&, const MeshAxis&) = default;
 };
@@ -94,6 +94,10 @@ ShardSpec stored(std::string axis);
 /// change. Fails if an extent cannot be divided.
 Tensor shard(const Tensor& x, const ShardSpec& spec,
              std::source_location place = std::source_location::current());
+
+/// `x` on the mesh of `like`, divided as that is; on its device, if that is no mesh. Computes both.
+/// If blocks must be exchanged between processes, all workers must call it.
+Tensor shard_like(const Tensor& x, const Tensor& like);
 
 /// How a tensor is divided: "f32[1024,64] @[data,-]". Computes it first.
 std::string layout(const Tensor& x);

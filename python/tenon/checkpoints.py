@@ -67,12 +67,14 @@ def load_checkpoint(
     return _put(name, _read(name, verify), random, parts)
 
 
-def _read(name: str, verify: bool | None) -> tuple[files.Tensors, dict[str, Any], dict[str, Any]]:
+def _read(
+    name: str, verify: bool | None, group: distributed.Group | None = None
+) -> tuple[files.Tensors, dict[str, Any], dict[str, Any]]:
     """The tensors of a file or folder, what it says of its parts, and the values of those."""
     metadata: dict[str, str] = {}
     saved: dict[str, Any] = {}
     if os.path.isdir(name):
-        tensors, saved = worker_checkpoints.read(name, verify)
+        tensors, saved = worker_checkpoints.read(name, verify, group)
     else:
         with files.opening(name):
             tensors, metadata = _core._load_safetensors(name, verify)
@@ -199,6 +201,7 @@ class Checkpoints:
     """
 
     _NAME = re.compile(r"step-(\d+)(\.safetensors)?")
+    _LOCK = re.compile(r"\.step-(\d+)\.saving")
     _PART = re.compile(r"\.step-\d+\.safetensors\.[0-9a-f]{16}\.tnx-part")
 
     def __init__(
@@ -223,19 +226,44 @@ class Checkpoints:
     def save(self, step: int, /, *, random: bool = True, **parts: Any) -> None:
         """Saves `parts` and `step` as the checkpoint of that step."""
         group = self._group or distributed.init()
-        file, folder = self._file(step), self._file(step).removesuffix(".safetensors")
+        if group.size() > 1:
+            return self._save_together(step, group, {"step": step, **parts}, random)
+        file = self._file(step)
+        folder = file.removesuffix(".safetensors")
         os.makedirs(self.folder, exist_ok=True)
-        if group.rank() == 0:
-            self._remove_unfinished(folder)
-        if group.size() == 1:
-            save_checkpoint(file, random=random, step=step, **parts)
-            worker_checkpoints.remove(folder)
-        else:
-            tensors, about = _packed_parts({"step": step, **parts}, random)
-            worker_checkpoints.save(folder, tensors, about, group)
-            if group.rank() == 0:
-                _remove(file)
-        if self.keep is not None and group.rank() == 0:
+        self._remove_unfinished()
+        save_checkpoint(file, random=random, step=step, **parts)
+        if os.path.isdir(folder):
+            with worker_checkpoints.locked(self._lock(step)):
+                worker_checkpoints.remove(folder)
+        self._remove_old(step)
+
+    def _save_together(
+        self, step: int, group: distributed.Group, parts: dict[str, Any], random: bool
+    ) -> None:
+        """Each piece of work ends on all workers before the next: one that failed stops all."""
+        file, together = self._file(step), worker_checkpoints.together
+        with contextlib.ExitStack() as held:
+
+            def prepare() -> tuple[files.Tensors, dict[str, Any]]:
+                packed = _packed_parts(parts, random)
+                os.makedirs(self.folder, exist_ok=True)
+                if group.rank() == 0:
+                    held.enter_context(worker_checkpoints.locked(self._lock(step)))
+                    self._remove_unfinished()
+                return packed
+
+            def clean() -> None:
+                if group.rank() == 0:
+                    _remove(file)
+                    self._remove_old(step)
+
+            tensors, about = together("prepare the checkpoint", prepare, group)
+            worker_checkpoints.save(file.removesuffix(".safetensors"), tensors, about, group)
+            together("remove old checkpoints", clean, group)
+
+    def _remove_old(self, step: int) -> None:
+        if self.keep is not None:
             others = [other for other in self.steps() if other != step]
             for old in others[: max(0, len(others) + 1 - self.keep)]:
                 _remove(self.path(old))
@@ -255,7 +283,7 @@ class Checkpoints:
             if path is None:
                 return {}
             try:
-                read = _read(path, verify)
+                read = _read(path, verify, self._group)
             except files.MissingFile:  # another process saved a later one, and removed this one
                 if step is not None or path == self.latest():
                     raise
@@ -319,12 +347,22 @@ class Checkpoints:
             _core._fail("value", f"Checkpoints: a step must be 0 or more, not {step!r}")
         return os.path.join(self.folder, f"step-{step:08d}.safetensors")
 
-    def _remove_unfinished(self, beside: str) -> None:
+    def _lock(self, step: int) -> str:
+        """The file that the first of several workers holds a lock on while they save the step."""
+        return os.path.join(self.folder, f".step-{step:08d}.saving")
+
+    def _remove_unfinished(self) -> None:
         """What processes that were killed while saving left. Those that live hold a lock."""
         for name in os.listdir(self.folder):
             path, match = os.path.join(self.folder, name), self._NAME.fullmatch(name)
-            if match and not match[2] and path != beside and not self._is_committed(name):
-                worker_checkpoints.remove(path)
+            if (left := self._LOCK.fullmatch(name)) is not None:
+                with worker_checkpoints.locked(self._lock(int(left[1])), wait=False):
+                    continue  # which removes the file of a process that has ended
+            if match is None or match[2] or self._is_committed(name):
+                continue
+            with worker_checkpoints.locked(self._lock(int(match[1])), wait=False) as is_ours:
+                if is_ours and not self._is_committed(name):
+                    worker_checkpoints.remove(path)
         for name in filter(self._PART.fullmatch, os.listdir(self.folder)):
             path = os.path.join(self.folder, name)
             try:

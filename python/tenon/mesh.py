@@ -10,8 +10,9 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import operator
 from collections.abc import Callable
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, SupportsIndex, TypeVar
 
 from . import _core, tree
 from .creation import asarray as _asarray
@@ -32,7 +33,7 @@ class Stored:
     axes: Any
 
 
-Spec = Axes | tuple[Axes, ...] | Stored
+Spec = Axes | tuple[Axes, ...] | list[Axes] | Stored
 
 
 def workers(count: int | None = None, *, parts: int | None = None) -> int:
@@ -46,7 +47,8 @@ def workers(count: int | None = None, *, parts: int | None = None) -> int:
     1
     """
     if count is not None:
-        _core._set_workers(count, parts or 0)
+        dealt = _integer("workers", "parts", parts or 0)
+        _core._set_workers(_integer("workers", "count", count), dealt)
     return _core._workers()
 
 
@@ -66,11 +68,19 @@ class Mesh(contextlib.ContextDecorator):
     f32[4,3] @[data,-]
     """
 
-    def __init__(self, *, parts: int | dict[str, int] | None = None, **sizes: int) -> None:
+    def __init__(
+        self, *names: Any, parts: int | dict[str, int] | None = None, **sizes: int
+    ) -> None:
+        if names:
+            hint = "name the axes: tn.Mesh(data=4)"
+            _core._fail("type", f"mesh: {names[0]!r} has no name of an axis", hint)
         by_axis = parts if isinstance(parts, dict) else dict.fromkeys(sizes, parts or 0)
         if unknown := set(by_axis) - set(sizes):
             _core._fail("value", f"mesh: parts of an axis that it has not: {min(unknown)!r}")
-        given = [(name, size, by_axis.get(name, 0)) for name, size in sizes.items()]
+        given = [
+            (name, _integer("mesh", name, size), _integer("mesh", "parts", by_axis.get(name, 0)))
+            for name, size in sizes.items()
+        ]
         self._name = _core._mesh_device(given)
         self._contexts: list[_core._DeviceContext] = []
 
@@ -125,10 +135,10 @@ def stored(axes: Axes | tuple[Axes, ...]) -> Stored:
 def shard(x: Any, spec: Spec, *, is_parameter: bool = False) -> Any:
     """Divide a tensor, or those of a tree, among the workers of a mesh.
 
-    `spec` is the name of an axis of the mesh, which divides dimension 0, or a tuple with a name or
-    None for each dimension; None alone makes the tensor whole on every worker. Values do not
-    change, and ops on the result are divided where that is possible. Tensors of the host go to the
-    mesh of the `with` statement. In a traced function, this says how a value is to be divided.
+    `spec` is the name of an axis of the mesh, which divides dimension 0, or a tuple or list with a
+    name or None for each dimension; None alone makes the tensor whole on every worker. Values do
+    not change, and ops on the result are divided where that is possible. Tensors of the host go to
+    the mesh of the `with` statement. In a traced function, this says how a value is to be divided.
 
     >>> with tn.Mesh(data=2, model=2):
     ...     print(tn.layout(tn.shard(tn.ones((8, 6)), (None, "model"))))
@@ -216,7 +226,7 @@ def _names(spec: Spec) -> list[str]:
         _core._fail("value", "shard_map: a stored layout is one of memory, not of a worker's part")
     if spec is None:
         return []
-    return [_name(axes) for axes in (spec if isinstance(spec, tuple) else (spec,))]
+    return [_name(axes) for axes in (spec if isinstance(spec, (tuple, list)) else (spec,))]
 
 
 def layout(x: _core.Tensor) -> str:
@@ -241,6 +251,15 @@ def worker_stats() -> list[dict[str, Any]]:
     [(0, True), (1, True)]
     """
     return _core._worker_totals()
+
+
+def _integer(what: str, name: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
+        _core._fail("type", f"{what}: {name} must be an integer, not {value!r}")
+    number = operator.index(value)
+    if abs(number) >= 2**31:
+        _core._fail("value", f"{what}: {name} is too large: {number}")
+    return number
 
 
 def _name(axes: Any) -> str:

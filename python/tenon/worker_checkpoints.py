@@ -14,11 +14,13 @@ A box is the number of a file, the place of the box in the tensor, and its exten
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import shutil
 import zlib
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
 
 import tenon as tn
 
@@ -26,12 +28,15 @@ from . import _core, distributed, files
 
 INDEX = "index.json"
 
+R = TypeVar("R")
+
 
 def save(
     folder: str, tensors: files.Tensors, about: dict[str, Any], group: distributed.Group
 ) -> None:
     """Writes a checkpoint with all workers of the group, which all call it."""
     rank, size = group.rank(), group.size()
+    tensors = {name: _whole(name, x, group) for name, x in tensors.items()}
     replicated = _compared(tensors, group)
     token = _token(group)
     names = [f"worker-{k}-of-{size}.{token}.safetensors" for k in range(size)]
@@ -54,12 +59,56 @@ def save(
         _write_index(folder, json.dumps(index), token)
         _remove_others(folder, names)
 
-    _together("write its part", write, group)
-    _together("commit", commit if rank == 0 else lambda: None, group)
+    together("write its part", write, group)
+    together("commit", commit if rank == 0 else lambda: None, group)
 
 
-def read(folder: str, verify: bool | None) -> tuple[files.Tensors, dict[str, Any]]:
-    """The tensors and parts of a checkpoint, as this worker needs them."""
+def together(what: str, work: Callable[[], R], group: distributed.Group) -> R:
+    """Does the work and returns what it returns; fails on all workers if it fails on one."""
+    error: Exception | None = None
+    try:
+        result = work()
+    except Exception as failed:
+        error = failed
+    flags = distributed.all_gather(_on_host([0 if error else 1]), group).tolist()
+    if error:
+        raise error
+    if 0 in flags:
+        _core._fail("value", f"save_checkpoint: worker {flags.index(0)} could not {what}")
+    return result
+
+
+@contextlib.contextmanager
+def locked(path: str, wait: bool = True) -> Iterator[bool]:
+    """Holds the lock of a save, which is a file; yields False if another holds it and `wait` is
+    False. The system releases the locks of a process that ends.
+    """
+    how = fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB
+    while True:
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(file, how)
+            if os.path.samestat(os.fstat(file), os.stat(path)):
+                break
+            os.close(file)
+        except FileNotFoundError:  # the last holder removed it
+            os.close(file)
+        except BlockingIOError:
+            os.close(file)
+            yield False
+            return
+    try:
+        yield True
+    finally:
+        with contextlib.suppress(OSError):
+            os.remove(path)
+        os.close(file)
+
+
+def read(
+    folder: str, verify: bool | None, group: distributed.Group | None = None
+) -> tuple[files.Tensors, dict[str, Any]]:
+    """The tensors and parts of a checkpoint, as this worker of the group needs them."""
     name = os.path.join(folder, INDEX)
     with files.opening(name), open(name, encoding="utf-8") as opened:
         text = opened.read()
@@ -81,7 +130,8 @@ def read(folder: str, verify: bool | None) -> tuple[files.Tensors, dict[str, Any
     try:
         for tensor, where in listed.items():
             if where.get("each"):
-                tensors[tensor] = held[_own_file(folder, tensor, workers)][tensor]
+                own = _own_file(folder, tensor, workers, group or distributed.init())
+                tensors[tensor] = held[own][tensor]
             else:
                 tensors[tensor] = _joined(tensor, where, held)
     except (LookupError, TypeError, AttributeError) as error:
@@ -106,33 +156,46 @@ def _joined(name: str, where: dict[str, Any], held: list[files.Tensors]) -> tn.T
     if len(boxes) == 1 and tuple(boxes[0][2]) == shape:
         only: int = boxes[0][0]
         return held[only][name]
-    whole: tn.Tensor = _core.zeros(shape, dtype=where["dtype"])
+    whole: tn.Tensor = _core.zeros(shape, dtype=where["dtype"], device="cpu")
     for file, start, extent in boxes:
         at = tuple(slice(a, a + n) for a, n in zip(start, extent, strict=True))
         whole[at] = held[file][name]
     return whole
 
 
-def _own_file(folder: str, name: str, workers: int) -> int:
-    world = distributed.init()
-    if world.size() != workers:
+def _own_file(folder: str, name: str, workers: int, group: distributed.Group) -> int:
+    if group.size() != workers:
         text = f"load_checkpoint: {folder}: {name} differs between the {workers} workers that"
-        _core._fail("value", f"{text} saved it; it cannot be loaded by {world.size()}")
-    return world.rank()
+        _core._fail("value", f"{text} saved it; it cannot be loaded by {group.size()}")
+    return group.rank()
+
+
+def _whole(name: str, x: tn.Tensor, group: distributed.Group) -> tn.Tensor:
+    """A tensor of a mesh over processes, gathered."""
+    if x.device.kind != "mesh":
+        return x
+    if group.size() != distributed.init().size():
+        text = f"save_checkpoint: {name} lies on a mesh, whose workers must all save it"
+        _core._fail("value", text, "leave out group=")
+    return distributed.gather(x)
+
+
+def _on_host(numbers: Any) -> tn.Tensor:
+    """Collectives by hand are not for tensors of a mesh, on which new ones may lie."""
+    return tn.array(numbers, dtype=tn.int64, device="cpu")
 
 
 def _compared(tensors: files.Tensors, group: distributed.Group) -> set[str]:
     """The names of tensors that are equal on all workers."""
     about = [(name, list(x.shape), str(x.dtype)) for name, x in tensors.items()]
     described = zlib.crc32(json.dumps(about).encode())
-    all_described = distributed.all_gather(tn.array([described], dtype=tn.int64), group).tolist()
+    all_described = distributed.all_gather(_on_host([described]), group).tolist()
     if len(set(all_described)) > 1:
         other = next(k for k, d in enumerate(all_described) if d != all_described[0])
         text = f"save_checkpoint: workers 0 and {other} save tensors of different names or shapes"
         _core._fail("value", text)
     sums = [zlib.crc32(_bytes_of(x)) for x in tensors.values()]
-    row = tn.array([sums], dtype=tn.int64) if sums else tn.zeros((1, 0), dtype=tn.int64)
-    table = distributed.all_gather(row, group).tolist()
+    table = distributed.all_gather(_on_host([sums]), group).tolist()
     return {name for k, name in enumerate(tensors) if len({row[k] for row in table}) == 1}
 
 
@@ -154,22 +217,7 @@ def _dealt(tensors: files.Tensors, size: int) -> dict[str, int]:
 def _token(group: distributed.Group) -> str:
     """Equal on all workers, so that files of another attempt are not overwritten."""
     own = int.from_bytes(os.urandom(4), "little")
-    return f"{int(distributed.broadcast(tn.array(own, dtype=tn.int64), 0, group).item()):08x}"
-
-
-def _together(what: str, work: Any, group: distributed.Group) -> None:
-    """Does the work; fails on all workers if it fails on one."""
-    error: Exception | None = None
-    try:
-        work()
-    except Exception as failed:
-        error = failed
-    done = [0 if error else 1]
-    flags = distributed.all_gather(tn.array(done, dtype=tn.int64), group).tolist()
-    if error:
-        raise error
-    if 0 in flags:
-        _core._fail("value", f"save_checkpoint: worker {flags.index(0)} could not {what}")
+    return f"{int(distributed.broadcast(_on_host(own), 0, group).item()):08x}"
 
 
 def _write_index(folder: str, text: str, token: str) -> None:

@@ -86,7 +86,11 @@ const signal::Shard* shard_of(const SignalRegion* region) {
 }
 
 void add_layouts(FlushKey& key, const Walk& walk, const SignalRegion* region) {
-  if (!shard_of(region)) return;
+  const signal::Shard* shard = shard_of(region);
+  if (!shard) return;
+  // The settings of a region are not in its own number where those of an outer one hold.
+  bool is_divided = shard->axis && !shard->replicated;
+  add_word(key, is_divided ? static_cast<uint64_t>(*shard->axis) : ~uint64_t{0} >> 1);
   uint64_t word = 1;
   for (bool is_concerned : concerned(walk, region)) {
     word = word << 1 | uint64_t{is_concerned};

@@ -1,7 +1,6 @@
 #include "ir/mesh_layout.h"
 
 #include <algorithm>
-#include <bit>
 #include <charconv>
 
 #include "base/error.h"
@@ -115,13 +114,10 @@ Mesh parse_mesh(std::string_view text) {
     size_t colon = std::min(counts.find(':'), counts.size());
     MeshAxis axis{std::string(piece.substr(0, sign)), count_in(counts.substr(0, colon)), 1};
     axis.parts = colon < counts.size() ? count_in(counts.substr(colon + 1)) : axis.size;
-    bool counts_fit = axis.size > 0 && axis.parts > 0 && axis.parts % axis.size == 0;
-    bool deals =
-        counts_fit &&
-        (axis.size == 1 || std::has_single_bit(static_cast<uint64_t>(axis.parts_per_worker())));
-    if (axis.name.empty() || !deals)
+    bool fits = axis.size > 0 && axis.parts > 0 && axis.parts % axis.size == 0;
+    if (axis.name.empty() || !fits)
       fail(Hint{"write name=workers or name=workers:parts"},
-           "mesh: parts are workers times a power of two: '{}'", piece);
+           "mesh: parts are a multiple of the workers: '{}'", piece);
     if (mesh.find(axis.name) >= 0 || mesh.count() == Mesh::kMostAxes)
       fail("mesh: at most {} axes, each with a name of its own: '{}'", Mesh::kMostAxes, text);
     mesh.axes.push_back(std::move(axis));

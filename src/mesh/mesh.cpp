@@ -2,12 +2,12 @@
 #include "tenon/mesh.h"
 
 #include <algorithm>
-#include <bit>
 
 #include "base/environment_number.h"
 #include "base/error.h"
 #include "ir/emit.h"
 #include "ir/place.h"
+#include "mesh/division.h"
 #include "mesh/mesh_defaults.h"
 #include "mesh/mesh_runtime.h"
 #include "mesh/shard_map.h"
@@ -19,6 +19,7 @@ namespace tn {
 namespace {
 
 constexpr int kMostWorkers = 256;
+constexpr int64_t kMostParts = int64_t{1} << 20;
 std::atomic<int> chosen_workers = 0;  // 0: nobody has said
 
 /// The workers that there must be; 0: any number of threads.
@@ -35,16 +36,29 @@ void check_workers(int64_t count, std::string_view who) {
     fail("{}: there are 1 to {} workers: {}", who, kMostWorkers, count);
 }
 
-MeshAxis checked_axis(const MeshSize& given, int64_t size, int64_t parts) {
-  MeshAxis axis{given.name, size, given.parts ? given.parts : parts ? parts : size};
-  bool is_word = !axis.name.empty() && axis.name.find_first_of(",+:=- ") == std::string::npos;
+void check_size(const std::string& name, int64_t size) {
+  if (size < 1 || size > kMostWorkers)
+    fail("mesh: axis '{}' has 1 to {} workers, or -1: {}", name, kMostWorkers, size);
+}
+
+void check_axis(const MeshAxis& axis) {
+  bool is_word = !axis.name.empty() && axis.name.find_first_of(",+:=- ()") == std::string::npos;
   if (!is_word) fail("mesh: the name of an axis is a word: '{}'", axis.name);
-  bool fits = size > 0 && axis.parts > 0 && axis.parts % size == 0;
-  auto own = static_cast<uint64_t>(fits ? axis.parts_per_worker() : 0);
-  if (!fits || (size > 1 && !std::has_single_bit(own)))
-    fail(Hint{"parts are the workers times a power of two"},
-         "mesh: axis '{}' has {} workers and {} parts", axis.name, size, axis.parts);
-  return axis;
+  check_size(axis.name, axis.size);
+  if (axis.parts < 1 || axis.parts > kMostParts || axis.parts % axis.size != 0)
+    fail(Hint{"parts are a multiple of the workers"}, "mesh: axis '{}' has {} workers and {} parts",
+         axis.name, axis.size, axis.parts);
+}
+
+/// Of any origin: its fields are public.
+void check_mesh(const Mesh& mesh) {
+  if (mesh.axes.empty() || mesh.axes.size() > Mesh::kMostAxes)
+    fail("mesh: 1 to {} axes, of which one may have the size -1", Mesh::kMostAxes);
+  for (int t = 0; t < mesh.count(); ++t) {
+    check_axis(mesh[t]);
+    if (mesh.find(mesh[t].name) != t) fail("mesh: two axes are called '{}'", mesh[t].name);
+  }
+  check_workers(mesh.workers(), "mesh");
 }
 
 /// The dimension that an axis can divide; -1: none.
@@ -75,7 +89,8 @@ ops::ShardAttrs mesh::attrs_of_spec(const ShardSpec& spec, const Mesh& mesh, con
     return attrs;
   }
   if (static_cast<int>(spec.axes.size()) > type.rank())
-    fail("shard: axes for {} dimensions: {}", spec.axes.size(), type);
+    fail("shard: the layout names {} dimension{}, but the tensor has {}: {}", spec.axes.size(),
+         spec.axes.size() == 1 ? "" : "s", type.rank(), type);
   for (size_t d = 0; d < spec.axes.size(); ++d) {
     std::string_view rest = spec.axes[d];
     while (!rest.empty()) {
@@ -130,25 +145,24 @@ Mesh make_mesh(const std::vector<MeshSize>& sizes, int64_t parts) {
   int64_t known = 1, open = 0;
   for (const MeshSize& size : sizes) {
     if (size.size == -1) ++open;
-    if (size.size != -1 && (size.size < 1 || size.size > kMostWorkers))
-      fail("mesh: axis '{}' has 1 to {} workers, or -1: {}", size.name, kMostWorkers, size.size);
-    if (size.size != -1) known *= size.size;
+    if (size.size != -1) check_size(size.name, size.size), known *= size.size;
+    if (open > 1 || known > kMostParts)
+      fail("mesh: 1 to {} axes, of which one may have the size -1", Mesh::kMostAxes);
   }
   int64_t rest = open ? num_workers() / known : 1;
-  if (sizes.empty() || sizes.size() > Mesh::kMostAxes || open > 1)
-    fail("mesh: 1 to {} axes, of which one may have the size -1", Mesh::kMostAxes);
   if (open && rest * known != num_workers())
     fail("mesh: {} workers do not fill a mesh with {} along the other axes", num_workers(), known);
   Mesh made;
   for (const MeshSize& size : sizes) {
-    if (made.find(size.name) >= 0) fail("mesh: two axes are called '{}'", size.name);
-    made.axes.push_back(checked_axis(size, size.size == -1 ? rest : size.size, parts));
+    int64_t count = size.size == -1 ? rest : size.size;
+    made.axes.push_back({size.name, count, size.parts ? size.parts : parts ? parts : count});
   }
-  check_workers(made.workers(), "mesh");
+  check_mesh(made);
   return made;
 }
 
 Device device_of(const Mesh& mesh) {
+  check_mesh(mesh);
   int number = mesh::runtime().number_of(mesh);
   return {mesh::kind_number(), static_cast<uint8_t>(number)};
 }
@@ -173,13 +187,24 @@ Tensor shard(const Tensor& x, const ShardSpec& spec, std::source_location place)
     fail("shard: in the function of shard_map a tensor is the part of a worker: it has no layout");
   Device device = is_mesh(x.device()) ? x.device() : current_device();
   if (!is_mesh(device))
-    fail(Hint{"make one: `with tn.Mesh(data=-1):`, or tn.workers(4)"}, "shard: there is no mesh");
+    fail(Hint{"make one: `with tn.Mesh(data=-1):`, or tn.workers(4)",
+              "make one: tn::MeshScope on(tn::make_mesh({{\"data\"}})), or tn::set_workers(4)"},
+         "shard: there is no mesh");
   Mesh mesh = mesh_of(device);
   std::string names;
   ops::ShardAttrs attrs = mesh::attrs_of_spec(spec, mesh, *type_of(x), names);
   attrs.mesh_axes = intern(names);
   if (type_of(x)->elements >= 0) layout_of(mesh, names, attrs.axes, *type_of(x));
   return emit(ops::shard, {x.to(device)}, attrs);
+}
+
+Tensor shard_like(const Tensor& x, const Tensor& like) {
+  if (!is_mesh(like.device())) return x.to(like.device());
+  if (x.shape() != like.shape())
+    fail("shard_like: {} cannot be divided as {}", *type_of(x), *type_of(like));
+  const mesh::MeshValue *wanted = computed(like), *given = computed(x);
+  if (given && x.device() == like.device() && given->division == wanted->division) return x;
+  return mesh::divided(given ? gather(x) : x.to(Device()), like.device(), *wanted->division);
 }
 
 std::string layout(const Tensor& x) {

@@ -10,6 +10,7 @@
 #include "ir/visit_field.h"
 #include "nn/optimizer_def.h"
 #include "tenon/backward.h"
+#include "tenon/mesh.h"
 #include "tenon/operators.h"
 
 namespace tn::optim {
@@ -175,6 +176,11 @@ void Optimizer::load_state_dict(const TensorMap& state) {
     else
       fail("load_state_dict: an optimizer has no {}", name);
   }
+  for (auto& [owner, tensors] : moments)  // what is divided stays divided
+    for (auto& [name, tensor] : tensors)
+      if (auto mine = known.find(format("{}{}.{}", kMoments, owner, name));
+          mine != known.end() && is_mesh(mine->second.device()))
+        tensor = shard_like(tensor, mine->second);
   step_ = std::move(step), learning_rate_ = std::move(rate), moments_ = std::move(moments);
 }
 

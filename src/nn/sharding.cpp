@@ -16,13 +16,20 @@ void shard(const Parameters& parameters,
   for (const auto& spec : specs)
     if (std::ranges::none_of(parameters, [&](const Parameter& p) { return fits(spec, p.name); }))
       fail("nn.shard: no parameter is called '{}'", spec.first);
+  std::vector<std::pair<const Parameter*, Tensor>> made;  // all of them before any is replaced
   for (const Parameter& p : parameters) {
     auto found = std::ranges::find_if(specs, [&](auto& spec) { return fits(spec, p.name); });
     if (found == specs.end()) continue;
     ShardSpec spec = found->second;
     spec.is_parameter = true;
-    p.tensor = tn::shard(p.tensor, spec).eval();
+    try {
+      made.emplace_back(&p, tn::shard(p.tensor, spec));  // which checks that it fits
+    } catch (const UserError& error) {
+      throw UserError(error.fault(), format("{}: {}", p.name, error.what()));
+    }
   }
+  for (auto& [p, tensor] : made) tensor.eval();
+  for (auto& [p, tensor] : made) p->tensor = std::move(tensor);
 }
 
 }  // namespace tn::nn

@@ -6,6 +6,7 @@
 #include "ir/node.h"
 #include "ir/place.h"
 #include "tenon/files.h"
+#include "tenon/mesh.h"
 #include "tenon/nn/visit.h"
 #include "tenon/ops.h"
 
@@ -72,12 +73,15 @@ void put_all(const Visit& model, const std::string& what, TensorMap tensors, con
   LocScope scope(at);
   TensorMap given = prepared(what, std::move(tensors), how);
   std::vector<std::string> problems;
-  TensorMap fitting =
-      matched(tensors_in(model), std::move(given), how.strict, bool(how.dtype), problems);
+  TensorMap mine = tensors_in(model);
+  TensorMap fitting = matched(mine, std::move(given), how.strict, bool(how.dtype), problems);
   if (problems.size() == 1) fail("{}: a problem with the weights:\n    {}", what, problems[0]);
   if (!problems.empty())
     fail("{}: {} problems with the weights:\n    {}", what, problems.size(),
          join(problems, "\n    "));
+  for (auto& [name, tensor] : fitting)  // what is divided stays divided
+    if (auto now = mine.find(name); now != mine.end() && is_mesh(now->second.device()))
+      tensor = shard_like(tensor, now->second);
   update(model, fitting);
 }
 

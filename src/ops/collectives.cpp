@@ -53,6 +53,10 @@ Type infer_divided(std::string_view op, const DigitAttrs& a, const Type& x) {
 }
 
 TypeList infer_exchange(const ExchangeAttrs& a, Types in) {
+  int from = normal_axis(a.axis, in[0]->rank(), "all_to_all");
+  int to = normal_axis(a.to_axis, in[0]->rank(), "all_to_all");
+  // Digits of other axes of the mesh may lie between two digits of one dimension.
+  if (from == to) fail("all_to_all: axis and to_axis must differ: both are {}", from);
   Type x = infer_gathered("all_to_all", {a.mesh_axis, a.workers, a.axis, a.radix}, *in[0]);
   return infer_divided("all_to_all", {a.mesh_axis, a.workers, a.to_axis, a.to_radix}, x);
 }

@@ -1,5 +1,7 @@
 #include "sharding/local_graph.h"
 
+#include <bit>
+
 #include "base/error.h"
 #include "ops/collectives.h"
 #include "ops/op_attrs.h"
@@ -130,8 +132,8 @@ static ops::AllFold fold_mode(Monoid monoid) {
   }
 }
 
-/// A binary tree over aligned ranges. A power of two of terms is a subtree of it, so the tree over
-/// all parts does not depend on how many of them a worker has.
+/// A binary tree over aligned ranges, whatever the number of terms: pairs of neighbours, then pairs
+/// of pairs; one that is left over joins the last pair.
 Val LocalGraph::folded(std::vector<Val> terms, Monoid monoid) {
   while (terms.size() > 1) {
     std::vector<Val> pairs;
@@ -149,22 +151,39 @@ Form LocalGraph::resolved(const Form& form, int axis, const Shape& shape, Digit 
   size_t own = static_cast<size_t>(mesh_[axis].parts_per_worker()), inner = 1;
   for (int u = axis + 1; u < mesh_.count(); ++u)
     if (form.layout.is_partial(u)) inner *= static_cast<size_t>(mesh_[u].parts_per_worker());
-  DType dtype = type(form.parts[0])->dtype;
-  bool is_sum = form.monoid == Monoid::add || form.monoid == Monoid::mul;
-  bool widens = own > 1 && is_sum && (dtype == DType::f16 || dtype == DType::bf16);
+  // Ranges of a power of two of parts begin at a multiple of it, so they are subtrees.
+  size_t range = mesh_[axis].size == 1 ? own : size_t{1} << std::countr_zero(own);
   for (size_t outer = 0; outer < form.parts.size() / (own * inner); ++outer)
     for (size_t i = 0; i < inner; ++i) {
-      std::vector<Val> terms;
-      for (size_t k = 0; k < own; ++k) {
-        terms.push_back(form.parts[(outer * own + k) * inner + i]);
-        if (widens) terms.back() = as_type(terms.back(), DType::f32);
+      std::vector<Val> roots;
+      for (size_t first = 0; first < own; first += range) {
+        std::vector<Val> terms;
+        for (size_t k = first; k < first + range; ++k)
+          terms.push_back(form.parts[(outer * own + k) * inner + i]);
+        roots.push_back(folded(std::move(terms), form.monoid));
       }
-      made.parts.push_back(folded(std::move(terms), form.monoid));
+      if (range < own) roots = roots_of_all(roots, axis);
+      made.parts.push_back(folded(std::move(roots), form.monoid));
     }
-  made = folded_by_all(std::move(made), axis, shape, to);
-  for (Val& v : made.parts)
-    if (widens) v = as_type(v, dtype);
+  if (range == own) return folded_by_all(std::move(made), axis, shape, to);
+  ++transitions;
   return made;
+}
+
+std::vector<Val> LocalGraph::roots_of_all(std::span<const Val> roots, int axis) {
+  Shape row = shape(roots[0]);
+  row.insert(0, Dim(1));
+  std::vector<Val> rows, all;
+  for (Val root : roots) rows.push_back(reshape(root, row));
+  ops::ConcatAttrs joined{.axis = Axis(0)};
+  Val own = add(ops::concat, intern(*ops::concat.attrs, &joined), rows);
+  report(ops::all_gather, axis, own);
+  ops::DigitAttrs attrs{intern(mesh_[axis].name), mesh_[axis].size, Axis(0), 1};
+  Val gathered = add(ops::all_gather, attrs, {own});
+  auto count = static_cast<int64_t>(roots.size()) * mesh_[axis].size;
+  for (int64_t k = 0; k < count; ++k)
+    all.push_back(reshape(take_part(gathered, {0, 1}, count, k), shape(roots[0])));
+  return all;
 }
 
 Val LocalGraph::as_type(Val v, DType dtype) {
@@ -195,8 +214,9 @@ int LocalGraph::distance(const Form& form, const Layout& target) const {
   return count;
 }
 
-Form LocalGraph::moved(const Form& form, const Shape& shape, const Layout& target) {
+Form LocalGraph::moved(const Form& form, TypeRef whole, const Layout& target) {
   Form now = form;
+  const Shape& shape = whole->shape;
   auto fits = [&](int t) {
     Layout others = now.layout;
     others[t] = {};
@@ -218,6 +238,8 @@ Form LocalGraph::moved(const Form& form, const Shape& shape, const Layout& targe
       done = false;
     }
   }
+  for (Val& v : now.parts)
+    if (!now.layout.partial && type(v)->dtype != whole->dtype) v = as_type(v, whole->dtype);
   return now;
 }
 

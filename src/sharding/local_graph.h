@@ -9,7 +9,8 @@
 namespace tn::sharding {
 
 /// A value as workers hold it. Where it is partial, a worker holds the terms of its own parts: one
-/// value for each combination of them, row-major over the partial axes of the mesh.
+/// value for each combination of them, row-major over the partial axes of the mesh. Terms of sums
+/// and products of narrow floats are f32, and rounded once when all are folded.
 struct Form {
   Layout layout;
   loop::Monoid monoid = loop::Monoid::add;  // what folds the terms
@@ -39,8 +40,10 @@ class LocalGraph {
   /// Part `index` of `count` of a digit: the dimension counts as [radix, count, rest].
   Val take_part(Val x, Digit digit, int64_t count, int64_t index);
 
-  /// `form` of a value of this global shape in another layout. Partial axes of `target` stay.
-  Form moved(const Form& form, const Shape& shape, const Layout& target);
+  Val as_type(Val v, DType dtype);
+
+  /// `form` of a value of this global type in another layout. Partial axes of `target` stay.
+  Form moved(const Form& form, TypeRef type, const Layout& target);
   /// How many transitions that takes.
   int distance(const Form& form, const Layout& target) const;
 
@@ -50,10 +53,10 @@ class LocalGraph {
   Form gathered(Form form, int axis);
   Form exchanged(Form form, int axis, Digit to);
   /// The terms of one axis folded: all parts of a worker first, then those of the workers.
-  /// Narrow floats are added in f32 and rounded once, as transports do it.
   Form resolved(const Form& form, int axis, const Shape& shape, Digit to);
+  /// The folds of ranges of parts that all workers along an axis hold, in the order of the parts.
+  std::vector<Val> roots_of_all(std::span<const Val> roots, int axis);
   Form folded_by_all(Form made, int axis, const Shape& shape, Digit to);
-  Val as_type(Val v, DType dtype);
   Val folded(std::vector<Val> terms, loop::Monoid monoid);
   void report(const OpDef& op, int axis, Val v);
 

@@ -132,7 +132,7 @@ class Partition {
     auto near = std::ranges::min_element(forms, {},
                                          [&](const Form& f) { return local_.distance(f, target); });
     if (near->layout == target) return *near;
-    Form made = local_.moved(*near, type(v)->shape, target);
+    Form made = local_.moved(*near, type(v), target);
     forms.push_back(made);
     return made;
   }
@@ -421,6 +421,31 @@ class Partition {
     return v;
   }
 
+  static bool is_narrow(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
+
+  /// Whether the op adds or multiplies narrow floats, or passes on terms of such a fold.
+  bool makes_wide_terms(int i, const Division& division, const std::vector<Form>& operands) const {
+    const GraphOp& op = op_at(i);
+    if (!is_narrow(type(op.out)->dtype)) return false;
+    std::optional<Monoid> fold = division.fold();
+    if (fold == Monoid::add || fold == Monoid::mul) return true;
+    return division.kept && local_.type(operands[0].parts[0])->dtype == DType::f32;
+  }
+
+  /// The operands in f32, and attributes that say so.
+  const Attrs* widened(const GraphOp& op, const Attrs* attrs, std::vector<Form>& operands) {
+    for (Form& operand : operands)
+      for (Val& v : operand.parts)
+        if (is_narrow(local_.type(v)->dtype)) v = local_.as_type(v, DType::f32);
+    if (!attrs) return attrs;
+    const AttrKind& kind = *op.op->attrs;
+    AttrBuffer made(kind, attrs->data);
+    for (const Field& f : list_fields(kind, made.data).items)
+      if (f.kind == FieldKind::dtype && (!f.set || *f.set) && is_narrow(*static_cast<DType*>(f.at)))
+        *static_cast<DType*>(f.at) = DType::f32;
+    return intern(kind, made.data);
+  }
+
   void emit(int i, const Division& division) {
     const GraphOp& op = op_at(i);
     std::vector<Form> operands, results;
@@ -437,6 +462,7 @@ class Partition {
     }
     std::vector<TypeRef> types = local_types(i, division, mesh_);
     const Attrs* attrs = attrs_for(i, division, mesh_, types);
+    if (makes_wide_terms(i, division, operands)) attrs = widened(op, attrs, operands);
     folds_ += division.fold().has_value();
     Counter parts = parts_of(division.folded() | division.kept);
     do {

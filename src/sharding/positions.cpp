@@ -19,7 +19,7 @@ Val coordinates(LocalGraph& graph, const Mesh& mesh, const Shape& shape, int axi
   for (int t = 0; t < mesh.count(); ++t)
     if (layout[t].dim == axis) along[t] = layout[t];
   Val whole = graph.add(ops::iota, ops::IotaAttrs{line, Axis(axis), dtype}, {});
-  return graph.moved({Layout(mesh), loop::Monoid::add, {whole}}, line, along).parts[0];
+  return graph.moved({Layout(mesh), loop::Monoid::add, {whole}}, graph.type(whole), along).parts[0];
 }
 
 /// random_bits from the positions in the whole tensor: those of `random_fold_in`.

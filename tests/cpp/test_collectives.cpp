@@ -98,6 +98,9 @@ TEST_CASE("collectives refuse what they cannot divide") {
                  "reduce_scatter: 3 workers at radix 1 do not divide axis 0: f32[4,6]"));
   CHECK(contains(error(ops::all_gather, 2, 3),
                  "all_gather: 1 workers at radix 3 do not divide axis 0: f32[4,6]"));
+  ops::ExchangeAttrs same{"data", 2, Axis(1), 1, Axis(-1), 3};
+  CHECK(contains(error_in([&] { emit(ops::all_to_all, {x}, same); }),
+                 "all_to_all: axis and to_axis must differ: both are 1"));
   CHECK(contains(error(ops::all_gather, 0, 1), "all_gather: a group has 1 to 1048576 workers: 0"));
 }
 
@@ -119,6 +122,6 @@ TEST_CASE("meshes and layouts print and parse") {
   CHECK(contains(error("@[data,data,-]"), "does not fit dimension 1"));
   CHECK(contains(error("@[-,-,-] given(data)"), "layout: 'stored(...)' or 'partial(...)'"));
   CHECK(contains(error_in([] { parse_mesh("data=4:6"); }),
-                 "mesh: parts are workers times a power of two: 'data=4:6'"));
+                 "mesh: parts are a multiple of the workers: 'data=4:6'"));
   CHECK(contains(error_in([] { parse_mesh("a=2, a=2"); }), "mesh: at most 8 axes"));
 }

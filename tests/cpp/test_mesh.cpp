@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "base/interrupt.h"
+#include "errors.h"
 #include "tenon/nn.h"
 #include "tenon/tenon.h"
 #include "workers/thread_transport.h"
@@ -88,6 +89,68 @@ TEST_CASE("mesh: a worker that stops makes the others stop") {
   together(group, [&](ThreadTransport& own) { own.run({}); });
 }
 
+TEST_CASE("mesh: a call that has begun is completed before a stop") {
+  ThreadGroup group(2);
+  std::atomic<bool> is_done = false, has_left = false, left_early = false;
+  std::atomic<int> stopped = 0;
+  together(group, [&](ThreadTransport& own) {
+    CollectiveCall call;
+    group.together(own.rank(), call, [&] {
+      if (own.rank() == 0) return is_done.store(true);
+      while (!is_done) std::this_thread::yield();
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      group.stop();  // by a worker of another group
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      left_early = has_left.load();
+    });
+    has_left = true;
+    try {
+      own.run({});
+    } catch (const Stopped&) {
+      ++stopped;
+    }
+  });
+  CHECK(!left_early);
+  CHECK(stopped == 2);
+}
+
+TEST_CASE("mesh: a stop lets all workers of a group begin a call, or none") {
+  for (int round = 0; round < 60; ++round) {
+    ThreadGroup group(3);
+    std::atomic<int> begun = 0;
+    std::thread other([&] {
+      for (int i = 0; i < round % 12; ++i) std::this_thread::yield();
+      group.stop();
+    });
+    together(group, [&](ThreadTransport& own) {
+      CollectiveCall call;
+      try {
+        for (;;) group.together(own.rank(), call, [&] { ++begun; });
+      } catch (const Stopped&) {
+      }
+    });
+    other.join();
+    CHECK(begun % 3 == 0);
+  }
+}
+
+TEST_CASE("mesh: work that fails leaves no worker behind") {
+  ThreadGroup group(2);
+  std::atomic<int> failed = 0;
+  together(group, [&](ThreadTransport& own) {
+    CollectiveCall call;
+    try {
+      group.together(own.rank(), call, [&] {
+        if (own.rank() == 0) throw std::bad_alloc();
+      });
+    } catch (const std::bad_alloc&) {
+      ++failed;
+    }
+    own.run({});
+  });
+  CHECK(failed == 1);
+}
+
 TEST_CASE("mesh: tensors are divided among workers") {
   Mesh mesh = make_mesh({{"data", 2}, {"model", 2}});
   CHECK(to_text(mesh) == "data=2, model=2");
@@ -132,6 +195,21 @@ TEST_CASE("mesh: parameters are divided by their names") {
                                           "layers.0.weight f32[8,4] @[data,-] stored(data)",
                                           "layers.1.bias f32[6] @[data] stored(data)",
                                           "layers.1.weight f32[6,8] @[-,model]"});
+  // What fails changes nothing.
+  nn::Sequential other(nn::Linear(4, 8), nn::Linear(8, 3));
+  CHECK(contains(error_in([&] {
+                   nn::shard(other.parameters(), {{"*", "data"}});
+                 }),
+                 ": shard: 'data' deals dimension 0 into 2 equal parts"));
+  for (auto& [name, w] : other.parameters()) CHECK(layout(w).find("data") == std::string::npos);
+  // What is loaded is divided as what was there.
+  nn::Sequential whole(nn::Linear(4, 8), nn::Linear(8, 6));
+  model.load_state_dict(whole.state_dict());
+  std::vector<std::string> loaded;
+  for (auto& [name, w] : model.parameters()) loaded.push_back(name + " " + layout(w));
+  std::ranges::sort(loaded);
+  CHECK(loaded == found);
+  CHECK(values(model.parameters().begin()->tensor) == values(whole.parameters().begin()->tensor));
   CHECK_THROWS_WITH_AS(nn::shard(model.parameters(), {{"2.*", "data"}}),
                        doctest::Contains("no parameter is called '2.*'"), UserError);
 }
@@ -144,8 +222,20 @@ TEST_CASE("mesh: what cannot be a mesh or a layout is refused") {
                        UserError);
   CHECK_THROWS_WITH_AS(make_mesh({{"a", 3}, {"b", -1}}), doctest::Contains("do not fill a mesh"),
                        UserError);
+  auto by_hand = [](std::vector<MeshAxis> axes) {
+    Mesh mesh;
+    mesh.axes = std::move(axes);
+    return error_in([&] { MeshScope on(mesh); });
+  };
+  CHECK(contains(by_hand({}), "mesh: 1 to 8 axes"));
+  CHECK(contains(by_hand({{"data", 0, 0}}), "mesh: axis 'data' has 1 to 256 workers, or -1: 0"));
+  CHECK(contains(by_hand({{"data", -4, 1}}), "mesh: axis 'data' has 1 to 256 workers, or -1: -4"));
+  CHECK(contains(by_hand({{"data", 4, 1}}), "mesh: axis 'data' has 4 workers and 1 parts"));
+  CHECK(contains(by_hand({{"data", 2, 2}, {"data", 2, 2}}), "two axes are called 'data'"));
+  CHECK(contains(by_hand({{"", 2, 2}}), "the name of an axis is a word: ''"));
   CHECK_THROWS_WITH_AS(mesh_of(Device()), doctest::Contains("mesh: cpu is none"), UserError);
   CHECK_THROWS_WITH_AS(shard(ones({4}), "data"), doctest::Contains("there is no mesh"), UserError);
+  CHECK(contains(error_in([] { shard(ones({4}), "data"); }), "tn::MeshScope on(tn::make_mesh("));
 }
 
 }  // namespace tn

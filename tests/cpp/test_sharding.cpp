@@ -68,7 +68,8 @@ Drawn draw_layouts(const Graph& graph, std::mt19937_64& random) {
       if (extent % n == 0) sizes.push_back(n);
     if (sizes.empty()) continue;
     int64_t size = sizes[pick(sizes.size())];
-    drawn.mesh.axes.push_back({format("m{}", axes), size, size << (pick(3) == 0)});
+    int64_t times = std::array<int64_t, 6>{1, 1, 1, 2, 3, 6}[pick(6)];
+    drawn.mesh.axes.push_back({format("m{}", axes), size, size * times});
   }
   for (size_t tries = 2 + pick(6); tries > 0; --tries) {
     const WideDim& at = wide[pick(wide.size())];

@@ -95,6 +95,26 @@ def test_sums_of_other_types(dtype):
     on_meshes(lambda: tn.shard(x, "data").sum(axis=0).astype(tn.float64))
 
 
+@pytest.mark.parametrize("dtype, small", [("bfloat16", 1.25), ("float16", 0.15625)])
+@pytest.mark.parametrize("workers", [1, 2, 4])
+def test_narrow_sums_are_rounded_once(dtype, small, workers):
+    large = 256.0
+    row = tn.array([large, small, -large, 0, large, small, -large, 0]).astype(dtype)
+    with tn.Mesh(data=workers, parts=4):
+        x = tn.shard(row, "data")
+        matrix = tn.shard(tn.stack([row, row], axis=1), "data")
+        sums = [x.sum(), tn.shard(x * 2, "data").sum() / 2, (x * 1).reshape(2, 4).sum()]
+        sums += [(tn.ones((1, 8), dtype=dtype) @ matrix)[0, 1], matrix.sum(axis=0)[1]]
+        sums += [(x.sum() + x.sum()) / 2, matrix.sum() / 2]
+        for total in sums:
+            assert str(total.dtype) == dtype
+            assert total.item() == 2 * small
+    both = tn.Mesh(data=workers, model=2, parts={"data": 4, "model": 2})
+    with both:
+        x = tn.shard(tn.stack([row, row], axis=1), ("data", "model"))
+        assert x.sum().item() == 4 * small
+
+
 def test_random_numbers_do_not_depend_on_the_workers():
     on_meshes(lambda: tn.shard(tn.randn(64, 8), "data"))
     with tn.Mesh(data=4):
@@ -280,8 +300,17 @@ def test_errors():
             tn.shard(x, "model")
         with pytest.raises(ValueError, match="'data' deals dimension 0 into 4 equal parts, which"):
             tn.shard(x, "data")
-        with pytest.raises(ValueError, match="axes for 3 dimensions"):
+        text = r"the layout names 3 dimensions, but the tensor has 2: f32\[6,4\]"
+        with pytest.raises(ValueError, match=text):
             tn.shard(x, (None, None, "data"))
+        with pytest.raises(ValueError, match="names 1 dimension, but the tensor has 0: f32"):
+            tn.shard(tn.ones(()), "data")
+        with pytest.raises(TypeError, match="nn.shard: specs must be a dict, not a str") as caught:
+            nn.shard(nn.Linear(4, 4), "data")
+        assert 'nn.shard(model, {"*": \'data\'})' in str(caught.value)
+        with pytest.raises(TypeError, match="nn.shard: a module is needed, not a dict"):
+            nn.shard({}, {})
+        assert tn.layout(tn.shard(tn.ones((8, 4)), ["data", None])) == "f32[8,4] @[data,-]"
         with pytest.raises(ValueError, match="'data' divides two dimensions"):
             tn.shard(tn.ones((4, 4)), ("data", "data"))
         with pytest.raises(TypeError, match="is not the name of an axis"):
@@ -302,6 +331,18 @@ def test_errors():
             tn.Mesh(**wrong)
     with pytest.raises(ValueError, match="there are 1 to 256 workers: 0"):
         tn.workers(0)
+    for call, text in [
+        (lambda: tn.Mesh(data=1.5), "mesh: data must be an integer, not 1.5"),
+        (lambda: tn.Mesh(data=True), "mesh: data must be an integer, not True"),
+        (lambda: tn.Mesh(data=2, parts="4"), "mesh: parts must be an integer, not '4'"),
+        (lambda: tn.Mesh("data"), "mesh: 'data' has no name of an axis"),
+        (lambda: tn.workers("4"), "workers: count must be an integer, not '4'"),
+        (lambda: tn.workers(4, parts=1.5), "workers: parts must be an integer, not 1.5"),
+    ]:
+        with pytest.raises(TypeError, match=text):
+            call()
+    with pytest.raises(ValueError, match="mesh: data is too large: 1"):
+        tn.Mesh(data=2**70)
 
 
 def test_an_index_out_of_bounds_stops_all_workers():

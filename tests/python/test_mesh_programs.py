@@ -50,12 +50,12 @@ GT_PROGRAM = """
 import sys
 import tenon as tn
 from tenon import nn
-tn.workers(WORKERS, parts=4)
+tn.workers(WORKERS, parts=12)
 tn.signal.load("config.yaml")
 tn.random.seed(0)
 model = nn.Sequential(nn.Linear(8, 16), nn.relu, nn.Linear(16, 4))
 optimizer = tn.nn.SGD(model.parameters(), lr=0.01)
-X, Y = tn.randn(16, 8), tn.randn(16, 4)
+X, Y = tn.randn(24, 8), tn.randn(24, 4)
 for _ in range(6):
     with tn.signal.context("forward"):
         hidden = model(X)
@@ -66,7 +66,7 @@ for _ in range(6):
 print(loss.item().hex(), float(abs(model[0].weight).sum()).hex())
 print(tn.layout(hidden), tn.layout(model[0].weight))
 with tn.signal.context("forward"):
-    made = tn.zeros((8, 3))
+    made = tn.zeros((12, 3))
     odd = tn.zeros((3, 3))
 print(tn.layout(made), tn.layout(odd), tn.layout(tn.signal.tensor(made, "weights")))
 """
@@ -75,14 +75,80 @@ print(tn.layout(made), tn.layout(odd), tn.layout(tn.signal.tensor(made, "weights
 def test_signals_divide_what_enters_a_region(tmp_path):
     (tmp_path / "config.yaml").write_text(GT_CONFIG)
     results = []
-    for workers in (1, 2, 4):
+    for workers in (1, 3, 4):
         out, errors = run(tmp_path, GT_PROGRAM.replace("WORKERS", str(workers)))
         results.append(out[0])
-        assert out[1] == "f32[16,4] @[workers,-] f32[16,8] @[-,-]"
-        assert out[2] == "f32[8,3] @[workers,-] f32[3,3] @[-,-] f32[8,3] @[-,-]"
+        assert out[1] == "f32[24,4] @[workers,-] f32[16,8] @[-,-]"
+        assert out[2] == "f32[12,3] @[workers,-] f32[3,3] @[-,-] f32[12,3] @[-,-]"
         note = "the workers of a signal are those of its mesh"
         assert (note in errors) == (workers != 4)
     assert results[0] == results[1] == results[2]
+
+
+def test_nested_signals_have_plans_of_their_own(tmp_path):
+    program = """
+    import tenon as tn
+    tn.workers(2)
+    tn.signal.load("config.yaml")
+    for outer in ("rows", "columns", "whole", "rows"):
+        with tn.signal.context(outer), tn.signal.context("inner"):
+            x = tn.zeros((4, 6)) + 1
+        print(tn.layout(x))
+    """
+    (tmp_path / "config.yaml").write_text(
+        "rows: {shard: {axis: 0}}\ncolumns: {shard: {axis: 1}}\n"
+        "whole: {shard: {axis: 1, replicated: true}}\ninner: {compile: true}\n"
+    )
+    out, _ = run(tmp_path, program)
+    layouts = ["@[workers,-]", "@[-,workers]", "@[-,-]", "@[workers,-]"]
+    assert out == [f"f32[4,6] {layout}" for layout in layouts]
+
+
+def test_processes_draw_the_same_random_numbers(tmp_path):
+    program = """
+    import os
+    import tenon as tn
+    rank = tn.distributed.init().rank()
+    tn.randn(rank)  # the states differ before
+    with tn.Mesh(data=-1):
+        x = tn.randn(3)
+        y = tn.distributed.gather(tn.shard(tn.randn(4), "data"))
+        tn.random.seed(rank)
+        with tn.Mesh(other=-1):
+            z = tn.rand(1)
+    os.write(1, f"{x.tolist()} {y.tolist()} {z.tolist()}\\n".encode())
+    """
+    out, _ = run(tmp_path, program, "-m", "tenon", "launch", "-n", "2")
+    first, second = (line.split("] [") for line in out)
+    assert first[:2] == second[:2]
+    assert first[2] != second[2]  # which the program seeded itself
+
+
+THREADS = """
+import resource, signal
+import tenon as tn
+tn.ones(3).numpy()
+mask = signal.pthread_sigmask(signal.SIG_BLOCK, [])
+limits = resource.getrlimit(resource.RLIMIT_AS)
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+mesh = tn.Mesh(data=128)
+with mesh:
+    x = tn.shard(tn.arange(256.0), "data")
+    resource.setrlimit(resource.RLIMIT_AS, (used + (256 << 20), limits[1]))
+    try:
+        print((x + 1).sum().item())
+    except ValueError as error:
+        print(str(error).split("\\n")[0])
+    resource.setrlimit(resource.RLIMIT_AS, limits)
+    print(signal.pthread_sigmask(signal.SIG_BLOCK, []) == mask)
+    print((x + 1).sum().item())
+"""
+
+
+def test_threads_that_do_not_start(tmp_path):
+    out, _ = run(tmp_path, THREADS)
+    assert out[0].startswith("mesh: the system starts no thread for worker ")
+    assert out[1:] == ["True", "32896.0"]
 
 
 def test_new_tensors_are_divided_automatically(tmp_path):

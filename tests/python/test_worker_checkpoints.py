@@ -91,6 +91,117 @@ def test_tensors_that_differ_belong_to_their_workers(tmp_path):
     assert text in errors
 
 
+def test_groups_load_what_their_workers_saved(tmp_path):
+    program = """
+    half = world.split(rank % 2)
+    checkpoints = tn.Checkpoints(os.path.join(folder, str(rank % 2)), group=half)
+    model.bias = tn.ones(5) * rank
+    checkpoints.save(1, model=model)
+    model.bias = tn.zeros(5)
+    checkpoints.load(model=model)
+    say(model.bias.sum().item())
+    """
+    code, out, errors = launch(tmp_path, program, 4)
+    assert code == 0, errors
+    assert out == ["0 0.0", "1 5.0", "2 10.0", "3 15.0"]
+
+
+def test_groups_that_save_to_one_folder_leave_each_other_alone(tmp_path):
+    program = """
+    half = world.split(rank % 2)
+    checkpoints = tn.Checkpoints(folder, group=half, keep=None)
+    for k in range(8):
+        checkpoints.save(2 * k + rank % 2 if k < 6 else 99, model=model)
+    """
+    code, _, errors = launch(tmp_path, program, 4)
+    assert code == 0, errors
+    checkpoints = tn.Checkpoints(tmp_path / "run")
+    assert checkpoints.steps() == [*range(12), 99]
+    for step in checkpoints.steps():
+        checkpoints.load(step, model=tn.nn.Linear(3, 5))
+    assert all(not name.endswith(".saving") for name in os.listdir(tmp_path / "run"))
+
+
+def test_a_save_under_way_is_not_removed(tmp_path):
+    folder = tmp_path / "step-00000005"
+    folder.mkdir()
+    checkpoints = tn.Checkpoints(tmp_path)
+    with tn.worker_checkpoints.locked(str(tmp_path / ".step-00000005.saving")):
+        checkpoints.save(6, model=tn.nn.Linear(2, 1))
+        assert folder.exists()
+        with tn.worker_checkpoints.locked(checkpoints._lock(5), wait=False) as is_ours:
+            assert not is_ours
+    (tmp_path / ".step-00000004.saving").touch()  # of a process that was killed
+    checkpoints.save(7, model=tn.nn.Linear(2, 1))
+    names = ["step-00000006.safetensors", "step-00000007.safetensors"]
+    assert sorted(os.listdir(tmp_path)) == names
+
+
+def test_divided_tensors_are_saved_and_loaded(tmp_path):
+    program = """
+    def divided():
+        model = tn.nn.Sequential(tn.nn.Linear(4, 8), tn.nn.Linear(8, 2))
+        return tn.nn.shard(model, {"*": tn.stored("data")})
+    with tn.Mesh(data=-1):
+        tn.random.seed(1)
+        first = divided()
+        tn.Checkpoints(folder).save(1, model=first)
+        tn.random.seed(2)
+        model = divided()
+        tn.Checkpoints(folder).load(model=model)
+        say(tn.layout(model[0].weight))
+        assert tn.distributed.gather(model[0].weight).tolist() == (
+            tn.distributed.gather(first[0].weight).tolist())
+    """
+    for workers in (1, 2):
+        code, out, errors = launch(tmp_path, program, workers)
+        assert code == 0, errors
+        layout = "f32[8,4] @[data,-] stored(data)" if workers > 1 else "f32[8,4] @[-,-]"
+        assert out == [f"{r} {layout}" for r in range(workers)]
+
+
+def test_a_mesh_is_saved_by_all_its_workers(tmp_path):
+    program = """
+    with tn.Mesh(data=-1):
+        x = tn.shard(tn.arange(8.0), "data")
+    half = world.split(rank // 2)
+    try:
+        tn.Checkpoints(folder, group=half).save(1, x=x)
+    except tn.Error as error:
+        say(str(error).split("\\n")[0])
+    """
+    code, out, errors = launch(tmp_path, program, 4)
+    assert code == 0, errors
+    text = "save_checkpoint: x lies on a mesh, whose workers must all save it"
+    assert out == [f"{r} {text}" for r in range(4)]
+
+
+def test_what_the_first_worker_cannot_do_ends_all(tmp_path):
+    program = """
+    checkpoints = tn.Checkpoints(folder)
+    checkpoints.save(1, model=model)
+    if rank == 0:
+        def fail(*_): raise OSError("no access")
+        checkpoints._remove_unfinished = fail
+    for broken in ("prepare", "clean"):
+        try:
+            checkpoints.save(2, model=model)
+        except (tn.Error, OSError) as error:
+            say(str(error).split("\\n")[0])
+        if rank == 0:
+            vars(checkpoints).pop("_remove_unfinished", None)
+            checkpoints._remove_old = fail
+    """
+    code, out, errors = launch(tmp_path, program, 2)
+    assert code == 0, errors
+    assert out == [
+        "0 no access",
+        "0 no access",
+        "1 save_checkpoint: worker 0 could not prepare the checkpoint",
+        "1 save_checkpoint: worker 0 could not remove old checkpoints",
+    ]
+
+
 def test_what_has_no_index_does_not_count(tmp_path):
     launch(tmp_path, SAVE, 2)
     unfinished = tmp_path / "run" / "step-00000009"

@@ -80,6 +80,13 @@ void bind_meshes(nb::module_& m) {
         nb::arg("in_specs"), nb::arg("out_specs"));
   m.def("_blocks", block_list, nb::arg("x"));
   m.def(
+      "_shard_like",
+      [](nb::handle x, nb::handle like) {
+        UserCall call;
+        return wrapped(shard_like(self_tensor(x.ptr()), self_tensor(like.ptr())));
+      },
+      nb::arg("x"), nb::arg("like"));
+  m.def(
       "_gather_blocks",
       [](nb::handle x) {
         UserCall call;

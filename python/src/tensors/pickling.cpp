@@ -6,7 +6,9 @@
 #include "ir/dtype.h"
 #include "ir/interned.h"
 #include "ir/watch.h"
+#include "mesh/division.h"
 #include "tenon/backward.h"
+#include "tenon/mesh.h"
 
 namespace tn::python {
 namespace {
@@ -37,7 +39,10 @@ nb::object reduce(nb::handle self, int protocol) {
   bool plain = type.ptr() == reinterpret_cast<PyObject*>(tensor_type);
   std::string_view name = name_of(x.dtype());
   nb::object device = nb::none();
-  if (!x.device().is_host()) device = nb::str(to_text(x.device()).c_str());
+  if (is_mesh(x.device()))
+    device = nb::str(mesh::placement(x).c_str());
+  else if (!x.device().is_host())
+    device = nb::str(to_text(x.device()).c_str());
   nb::tuple arguments = nb::make_tuple(nb::str(name.data(), name.size()), shape_tuple(x.shape()),
                                        bytes, wish_of(x), plain ? nb::none() : type, device);
   nb::object attributes = plain ? nb::none() : nb::getattr(self, "__dict__", nb::none());
@@ -76,7 +81,11 @@ nb::object read_pickle(const nb::str& dtype, const nb::tuple& sizes, nb::handle 
     fail(Fault::type, "pickle: not an element type: {}", nb::repr(dtype).c_str());
   Layout layout = read_layout(element, sizes);
   Tensor x = tensor_from_bytes(bytes.ptr(), element, layout.shape, layout.bytes);
-  if (!device.is_none()) x = x.to(read_device(device.ptr()));
+  std::string place = nb::isinstance<nb::str>(device) ? nb::str(device).c_str() : "";
+  if (place.starts_with("mesh("))
+    x = mesh::placed(x, place);
+  else if (!device.is_none())
+    x = x.to(read_device(device.ptr()));
   if (!wish.is_none()) require_grad(x, wish.ptr() == Py_True);
   if (type.is_none()) return wrapped(std::move(x));
   if (!PyType_Check(type.ptr()) ||

@@ -26,6 +26,12 @@ def shard(model: M, specs: Mapping[str, Any]) -> M:
         ...     print(tn.layout(layer.weight))
         f32[6,4] @[model,-]
     """
+    if not isinstance(model, Module):
+        _core._fail("type", f"nn.shard: a module is needed, not a {type(model).__name__}")
+    if not isinstance(specs, Mapping):
+        hint = f'layouts by patterns of names: nn.shard(model, {{"*": {specs!r}}})'
+        text = f"nn.shard: specs must be a dict, not a {type(specs).__name__}"
+        _core._fail("type", text, hint)
     used = set()
 
     def spec_of(name: str) -> Any:
@@ -41,17 +47,18 @@ def shard(model: M, specs: Mapping[str, Any]) -> M:
         hint = f"there are {', '.join(names.values())}"
         _core._fail("value", f"nn.shard: no parameter is called {unused[0]!r}", hint)
 
-    def divided(parameter: tn.Tensor) -> tn.Tensor:
-        spec = found.get(id(parameter))
-        if spec is None:
-            return parameter
+    def divided(parameter: tn.Tensor, spec: Any) -> tn.Tensor:
         try:
-            made: tn.Tensor = tn.shard(parameter, spec[0], is_parameter=True)
+            made: tn.Tensor = tn.shard(parameter, spec, is_parameter=True)
             return made
         except ValueError as error:
             error.args = (f"{names[id(parameter)]}: {error}",)
             raise
 
-    model.apply(divided)
-    tn.eval(*(parameter for _, parameter in model.named_parameters()))
+    # All of them before any is replaced: an error leaves the model as it was.
+    parameters = {id(parameter): parameter for _, parameter in model.named_parameters()}
+    with tn.no_grad():
+        made = {at: divided(parameters[at], spec[0]) for at, spec in found.items()}
+    tn.eval(*made.values())
+    model.apply(lambda parameter: made.get(id(parameter), parameter))
     return model

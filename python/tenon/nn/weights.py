@@ -262,7 +262,7 @@ def load(
     made: dict[int, tn.Tensor] = {}  # by the former parameter: tied ones stay tied
     for name, current in wanted.items():
         if name in given and id(current) not in made:
-            made[id(current)] = taken_over(given[name].to_device(current.device), current)
+            made[id(current)] = taken_over(_core._shard_like(given[name], current), current)
     module.update(tn.tree.map(lambda current: made.get(id(current), current), module.parameters()))
     return unmatched
 

@@ -462,7 +462,7 @@ def _number_on_host(value: Any) -> Any:
 
 
 def _replace(current: Any, new: Any) -> Any:
-    """`new`, in the dicts, lists and parameters that others hold."""
+    """`new`, in the dicts, lists and parameters that others hold. What is divided stays divided."""
     if isinstance(current, dict) and isinstance(new, dict):
         values = {key: _replace(current.get(key), value) for key, value in new.items()}
         current.clear()
@@ -471,6 +471,8 @@ def _replace(current: Any, new: Any) -> Any:
     if isinstance(current, list) and isinstance(new, list) and len(current) == len(new):
         current[:] = [_replace(c, n) for c, n in zip(current, new)]
         return current
+    if isinstance(current, tn.Tensor) and current.device.kind == "mesh" and new.ndim > 0:
+        new = _core._shard_like(new, current)
     if isinstance(current, tn.Tensor) and current.requires_grad:
         _core._rebind(current, new)
         return current

@@ -1,0 +1,97 @@
+"""Whole programs on 1, 2, 3, 4 and 8 workers: with 24 parts they compute equal bits."""
+
+import numpy as np
+import pytest
+
+import tenon as tn
+from tenon import nn, optim
+
+COUNTS = [1, 2, 3, 4, 8]
+PARTS = 24
+
+
+def numbers(*shape, seed=0):
+    return np.random.default_rng(seed).normal(size=shape).astype(np.float32)
+
+
+def same_on_all(program, meshes):
+    """Runs a program on each mesh; results must be equal to the bit."""
+    first = None
+    for sizes, parts in meshes:
+        tn.random.seed(3)
+        with tn.Mesh(**sizes, parts=parts):
+            made = [np.asarray(x.numpy()) for x in tn.tree.leaves(program())]
+        first = first or made
+        for x, y in zip(first, made, strict=True):
+            np.testing.assert_array_equal(x, y, err_msg=str(sizes))
+    return first
+
+
+def train(specs=None, dtype=None):
+    model = nn.Sequential(nn.Linear(8, 24), nn.relu, nn.LayerNorm(24), nn.Linear(24, 48))
+    if dtype:
+        model.apply(lambda w: w.astype(dtype))
+    if specs:
+        nn.shard(model, specs)
+    optimizer = optim.AdamW(learning_rate=0.01)
+    state = [model.state, optimizer.state]
+
+    def loss_of(model, x, y):
+        return ((tn.dropout(model(x), p=0.5) - y) ** 2).mean()
+
+    @tn.compile(inputs=[*state, tn.random.state], outputs=[*state, tn.random.state])
+    def step(x, y):
+        loss, gradients = nn.value_and_grad(model, loss_of)(model, x, y)
+        optimizer.update(model, gradients)
+        return loss
+
+    x, y = tn.array(numbers(48, 8)), tn.array(numbers(48, 48, seed=1))
+    if dtype:
+        x, y = x.astype(dtype), y.astype(dtype)
+    losses = [step(*tn.shard((x, y), "data")).astype("float32") for _ in range(2)]
+    return losses, [p.astype("float32") for _, p in model.named_parameters()]
+
+
+@pytest.mark.parametrize("dtype", [None, "bfloat16"])
+@pytest.mark.parametrize("specs", [None, {"*": tn.stored("data")}], ids=["data", "stored"])
+def test_data_parallel(specs, dtype):
+    meshes = [({"data": count}, PARTS) for count in COUNTS]
+    same_on_all(lambda: train(specs, dtype), meshes)
+
+
+def test_tensor_parallel():
+    meshes = [
+        ({"data": data, "model": model}, {"data": 6, "model": 12})
+        for data, model in [(1, 1), (2, 1), (1, 3), (2, 4), (3, 2)]
+    ]
+    same_on_all(lambda: train({"layers.3.weight": (None, "model")}), meshes)
+
+
+def test_sums_of_all_kinds():
+    a = numbers(48, 24)
+
+    def program():
+        rows, columns = tn.shard(a, "data"), tn.shard(a, (None, "data"))
+        both = tn.shard(rows.T @ rows, "data")
+        return (
+            rows.sum(), rows.mean(axis=0), columns.prod(axis=1), both, rows.max(axis=0),
+            (rows > 0).all(axis=0), columns @ columns.T, tn.shard(rows.sum(axis=0), "data"),
+        )  # fmt: skip
+
+    first = same_on_all(program, [({"data": count}, PARTS) for count in [*COUNTS, 6, 12, 24]])
+    np.testing.assert_allclose(first[0], a.sum(), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(first[3], a.T @ a, rtol=1e-4, atol=1e-4)
+
+
+def test_workers_without_a_mesh():
+    before, results = tn.default_device(), []
+    try:
+        for count in COUNTS:
+            tn.workers(count, parts=PARTS)
+            tn.random.seed(1)
+            x = tn.shard(tn.randn(48, 24), "workers")
+            results.append((x.T @ x).numpy())
+    finally:
+        tn.set_default_device(before)
+    for other in results[1:]:
+        np.testing.assert_array_equal(results[0], other)
