@@ -197,9 +197,7 @@ TEST_CASE("mesh: parameters are divided by their names") {
                                           "layers.1.weight f32[6,8] @[-,model]"});
   // What fails changes nothing.
   nn::Sequential other(nn::Linear(4, 8), nn::Linear(8, 3));
-  CHECK(contains(error_in([&] {
-                   nn::shard(other.parameters(), {{"*", "data"}});
-                 }),
+  CHECK(contains(error_in([&] { nn::shard(other.parameters(), {{"*", "data"}}); }),
                  ": shard: 'data' deals dimension 0 into 2 equal parts"));
   for (auto& [name, w] : other.parameters()) CHECK(layout(w).find("data") == std::string::npos);
   // What is loaded is divided as what was there.
