@@ -212,6 +212,16 @@ TEST_CASE("mesh: parameters are divided by their names") {
                        doctest::Contains("no parameter is called '2.*'"), UserError);
 }
 
+TEST_CASE("mesh: the state of an optimizer stays divided when it is loaded") {
+  MeshScope on(make_mesh({{"data", 2}}));
+  optim::AdamW optimizer(0.01);
+  optimizer.load_state_dict({{"moments.w.m", shard(zeros({4}), "data")}});
+  optimizer.load_state_dict({{"moments.w.m", array<float>({1, 2, 3, 4}, {4}).to(Device())}});
+  Tensor now = optimizer.state_dict().at("moments.w.m");
+  CHECK(layout(now) == "f32[4] @[data]");
+  CHECK(values(now) == std::vector<float>{1, 2, 3, 4});
+}
+
 TEST_CASE("mesh: what cannot be a mesh or a layout is refused") {
   CHECK_THROWS_WITH_AS(make_mesh({}), doctest::Contains("1 to 8 axes"), UserError);
   CHECK_THROWS_WITH_AS(make_mesh({{"a", 2}, {"a", 2}}),
