@@ -115,6 +115,7 @@ class Layout {
   std::string tensor_text(size_t i) const {
     const auto& [name, x] = tensors_[i];
     std::vector<int64_t> sizes;
+    sizes.reserve(static_cast<size_t>(x.rank()));
     for (int a = 0; a < x.rank(); ++a) sizes.push_back(x.dim(a));
     uint64_t end = begins_[i] + static_cast<uint64_t>(x.bytes());
     return format(R"({}:{{"dtype":"{}","shape":[{}],"data_offsets":[{},{}]}},)", quoted(name),
