@@ -8,9 +8,10 @@ namespace tn {
 
 Place (*resolve_host_place)(uint32_t id) = nullptr;
 
-/// Whether a file is one of the library's own, which is no place of the user. Conversions of
-/// tensors, which can take no place, have that of their header.
+/// Whether a file is one of the library's own, or a header of the standard library that calls it:
+/// no place of the user. Conversions of tensors cannot take a place and have that of their header.
 static bool is_own(std::string_view file) {
+  if (file.find("/include/c++/") != file.npos) return true;
   if (file.ends_with("tenon/tensor.h") || file.ends_with("tenon/indexing.h")) return true;
   constexpr std::string_view kHere = __FILE__;
   constexpr std::string_view kRoot = kHere.substr(0, kHere.rfind("src/ir/"));

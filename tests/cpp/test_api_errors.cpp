@@ -145,6 +145,9 @@ TEST_CASE("errors in traced functions have the line of the call, and hints in C+
   std::ostringstream out;
   CHECK(has_line([&](Tensor& y) { out << y; }));
   CHECK(has_line([&](Tensor& y) { out << y[0]; }));
+  // A stream that is a temporary calls from <ostream>, which is no place of the user.
+  text = error_of([](Tensor& y) { std::ostringstream() << y; });
+  CHECK_FALSE(contains(text, "/include/c++/"));
   // A conversion has no place: the error has that of the tensor.
   CHECK(contains(error_of([](Tensor& y) { return static_cast<double>(sum(y)); }),
                  "tracing: it was made at "));
