@@ -109,6 +109,28 @@ TEST_CASE("cuda: memory is kept, counted and limited") {
   CHECK(&pool == &cuda::gpu_of(gpu).pool);
 }
 
+TEST_CASE("cuda: numbers travel with the command") {
+  WithMock with;
+  Device gpu("cuda");
+  CHECK(full({}, 7, int8).to(gpu).to(Device()).item<int64_t>() == 7);
+  CHECK(full({}, -300, int16).to(gpu).to(Device()).item<int64_t>() == -300);
+  CHECK(full({}, 1.5, float32).to(gpu).to(Device()).item<double>() == 1.5);
+  CHECK(full({}, 1e300, float64).to(gpu).to(Device()).item<double>() == 1e300);
+}
+
+TEST_CASE("cuda: a run without memory says what needs it") {
+  WithMock with;
+  Device gpu("cuda");
+  Tensor x = ones({1000}, float32).to(gpu);
+  eval({x});
+  set_memory_limit(memory_use(gpu).active + 100, gpu);
+  std::string error =
+      error_in([&] { compile([](const Tensors& in) { return Tensors{exp(in[0])}; })({x}); });
+  set_memory_limit(0, gpu);
+  CHECK(contains(error, "cuda:0: not enough memory: 3.91 KiB requested"));
+  CHECK(contains(error, "exp"));
+}
+
 TEST_CASE("cuda: large copies go through pinned memory in pieces") {
   WithMock with;
   Device gpu("cuda");

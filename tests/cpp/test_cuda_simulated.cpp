@@ -252,3 +252,28 @@ TEST_CASE("cuda simulated: loads of what a result may overwrite see stores") {
   CHECK(ptx("p0").find("ld.global.nc") == std::string::npos);
   CHECK(ptx("63 - p0").find("ld.global.nc") != std::string::npos);
 }
+
+// Only of numbers that are known to be far from 0 and from infinity.
+TEST_CASE("cuda simulated: reciprocals without a branch") {
+  auto has_branch = [](const char* divisor) {
+    Kernel kernel = parse_kernel(format(R"(kernel k(x: f32[64]) -> (y: f32[64]) {{
+  axes p0:64 par
+  v0 = load x[p0] : f32
+  v1 = constant 10 : f32
+  v2 = abs v0 : f32
+  v3 = lt v2, v1 : bool
+  v4 = select v3, v2, v1 : f32
+  v5 = constant 3 : f32
+  v6 = add v4, v5 : f32
+  v7 = constant 1 : f32
+  v8 = div v7, {} : f32
+  store y[p0] = v8
+}})",
+                                        divisor));
+    return cuda::generate(cuda::make_schedule({&kernel}), 90).ptx.find("rcp.approx") ==
+           std::string::npos;
+  };
+  CHECK(!has_branch("v6"));
+  CHECK(has_branch("v4"));  // it may be 0
+  CHECK(has_branch("v0"));
+}

@@ -168,13 +168,15 @@ void RunEvents::end() {
 }
 
 void take_blocks(const Plan& plan, Device device, std::span<const Bound> inputs,
-                 BufferRef* blocks) {
+                 BufferRef* blocks) try {
   for (size_t i = 0; i < plan.blocks.size(); ++i) {
     const Plan::Block& block = plan.blocks[i];
     const Bound* given = block.input >= 0 ? &inputs[static_cast<size_t>(block.input)] : nullptr;
     bool takes = given && may_take(*given, block.bytes);
     blocks[i] = takes ? given->buffer : allocate(static_cast<size_t>(block.bytes), device);
   }
+} catch (const UserError& error) {
+  explain(plan, error);
 }
 
 void run_steps(const RunMemory& memory, void* const* address, const Scalar* scalars,
@@ -243,11 +245,7 @@ void run(const Plan& plan, std::span<const Bound> inputs, const Scalar* scalars,
          std::span<Bound> outputs, bool* overwritten) {
   if (plan.parts) return plan.parts->run(plan, inputs, scalars, outputs, overwritten);
   StackArray<BufferRef, 8> blocks(plan.blocks.size());
-  try {
-    take_blocks(plan, {}, inputs, blocks.data());
-  } catch (const UserError& error) {
-    explain(plan, error);
-  }
+  take_blocks(plan, {}, inputs, blocks.data());
   RunEvents events(plan);
   std::optional<OnOwnThread> alone;
   if (plan.one_thread) alone.emplace();

@@ -70,6 +70,9 @@ inline constexpr int kJitErrorLog = 5, kJitErrorLogBytes = 6;
   X(cuMemcpyHtoDAsync_v2, (Address, const void*, size_t, Stream))                              \
   X(cuMemcpyDtoHAsync_v2, (void*, Address, size_t, Stream))                                    \
   X(cuMemcpyDtoDAsync_v2, (Address, Address, size_t, Stream))                                  \
+  X(cuMemsetD8Async, (Address, unsigned char, size_t, Stream))                                 \
+  X(cuMemsetD16Async, (Address, unsigned short, size_t, Stream))                               \
+  X(cuMemsetD32Async, (Address, unsigned, size_t, Stream))                                     \
   X(cuStreamCreate, (Stream*, unsigned))                                                       \
   X(cuStreamSynchronize, (Stream))                                                             \
   X(cuStreamWaitEvent, (Stream, EventHandle, unsigned))                                        \

@@ -134,6 +134,7 @@ class Gpu {
     uint64_t number;
     EventHandle event;
   };
+  void set(Address to, const void* value, size_t bytes, Stream on) const;
   void mark();
   void look(uint64_t number);
   [[noreturn]] void fail_broken(Result result);

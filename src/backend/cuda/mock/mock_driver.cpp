@@ -205,6 +205,15 @@ void make_memory(Driver& d) {
   d.cuMemcpyDtoHAsync_v2 = [](void* to, Address from, size_t bytes, Stream) {
     return std::memcpy(to, mock_memory(from), bytes), mock().broken;
   };
+  d.cuMemsetD8Async = [](Address to, unsigned char value, size_t, Stream) {
+    return std::memcpy(mock_memory(to), &value, 1), mock().broken;
+  };
+  d.cuMemsetD16Async = [](Address to, unsigned short value, size_t, Stream) {
+    return std::memcpy(mock_memory(to), &value, 2), mock().broken;
+  };
+  d.cuMemsetD32Async = [](Address to, unsigned value, size_t, Stream) {
+    return std::memcpy(mock_memory(to), &value, 4), mock().broken;
+  };
   d.cuMemcpyDtoDAsync_v2 = [](Address to, Address from, size_t bytes, Stream stream) {
     auto copy = [=] { std::memmove(mock_memory(to), mock_memory(from), bytes); };
     if (!stream->capturing) return copy(), mock().broken;
