@@ -7,6 +7,9 @@
 
 namespace tn::cuda {
 
+/// Own kernels are compiled for this architecture (cmake/prebuilt.cmake) and later ones.
+constexpr int kPrebuiltArch = 80;
+
 /// The kernel for an op on operands of these types; null: the host computes it.
 const LibraryKernel* library_kernel(const OpDef& op, Types in, const Target& target);
 
