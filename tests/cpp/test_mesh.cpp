@@ -8,6 +8,7 @@
 #include "base/interrupt.h"
 #include "errors.h"
 #include "tenon/nn.h"
+#include "tenon/optim.h"
 #include "tenon/tenon.h"
 #include "workers/thread_transport.h"
 
