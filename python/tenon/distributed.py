@@ -162,26 +162,22 @@ def recv_like(x: _core.Tensor, src: int, group: Group | None = None) -> _core.Te
     return _core._recv_like(_asarray(x), src, group or init())
 
 
-def sum_gradients(
-    x: _core.Tensor, group: Group | None = None, *, axis: str | None = None
-) -> _core.Tensor:
+def sum_gradients(x: _core.Tensor, group: Group | None = None) -> _core.Tensor:
     """Return `x`, whose gradient is the sum of the gradients of all workers.
 
     For a value that is the same on all workers, where each goes on with its own part of the work:
     the input of a layer that is divided between them.
     """
-    return _core._sum_gradients(_asarray(x), _group(group, axis))
+    return _core._sum_gradients(_asarray(x), group or init())
 
 
-def sum_replicated(
-    x: _core.Tensor, group: Group | None = None, *, axis: str | None = None
-) -> _core.Tensor:
+def sum_replicated(x: _core.Tensor, group: Group | None = None) -> _core.Tensor:
     """Return the sum of `x` over the workers, which all go on with the same work.
 
     As `all_sum`, but every worker computes the same loss from it. The gradient of `x` is that of
     one loss, not of the sum of all.
     """
-    return _core._sum_replicated(_asarray(x), _group(group, axis))
+    return _core._sum_replicated(_asarray(x), group or init())
 
 
 def gather(x: _core.Tensor) -> _core.Tensor:

@@ -160,14 +160,23 @@ Tensor all_to_all(const Tensor& x, const Group& group, Place place) {
   return reshape(emit(ops::all_to_all, {reshape(x, split)}, attrs), shape);
 }
 
+/// There derivatives pass through the way in and out, which sum and share cotangents themselves.
+static void check_outside_shard_map(std::string_view who) {
+  if (mesh::mesh_of_shard_map())
+    fail(Hint{"use all_sum, or the value as it is: their gradients are right there"},
+         "{}: it has no place in the function of shard_map", who);
+}
+
 Tensor sum_gradients(const Tensor& x, const Group& group, Place place) {
   LocScope scope(place);
+  check_outside_shard_map("sum_gradients");
   if (group.size() == 1) return x;
   return emit(ops::vary, {x}, ops::GroupAttrs{intern(group.name()), group.size()});
 }
 
 Tensor sum_replicated(const Tensor& x, const Group& group, Place place) {
   LocScope scope(place);
+  check_outside_shard_map("sum_replicated");
   if (group.size() == 1) return x;
   return emit(ops::all_sum, {x}, ops::GroupAttrs{intern(group.name()), group.size()});
 }

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "ir/arrival.h"
 #include "ir/interned.h"
 #include "ir/known_call.h"
 #include "ir/named_calls.h"
@@ -97,6 +98,8 @@ Device device_of(std::span<const Tensor> in) {
   return has_host ? Device() : current_device();
 }
 
+constinit thread_local Arrival arrival = nullptr;
+
 /// With the single values of the host among them on a device, where they travel as an op that has
 /// its derivative. Nothing where there are none but numbers.
 static std::optional<Tensors> travelled(std::span<const Tensor> in, Device device) {
@@ -104,7 +107,7 @@ static std::optional<Tensors> travelled(std::span<const Tensor> in, Device devic
   if (std::ranges::all_of(in, stays)) return {};
   Tensors there(in.begin(), in.end());
   for (Tensor& t : there)
-    if (!stays(t)) t = t.to(device);
+    if (!stays(t)) t = arrival ? arrival(t.to(device)) : t.to(device);
   return there;
 }
 

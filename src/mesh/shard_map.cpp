@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "ir/arrival.h"
 #include "ir/emit.h"
 #include "ir/interned.h"
 #include "ir/mesh_layout.h"
@@ -23,12 +24,20 @@ thread_local const Mesh* current_mesh = nullptr;
 
 class MeshOfWorkers {
  public:
-  explicit MeshOfWorkers(const Mesh& mesh) : before_(std::exchange(current_mesh, &mesh)) {}
-  ~MeshOfWorkers() { current_mesh = before_; }
+  explicit MeshOfWorkers(const Mesh& mesh)
+      : before_(std::exchange(current_mesh, &mesh)), arrival_(std::exchange(arrival, arrived)) {}
+  ~MeshOfWorkers() { current_mesh = before_, arrival = arrival_; }
   MeshOfWorkers(const MeshOfWorkers&) = delete;
 
  private:
+  /// What is the same for every worker becomes a value of each, so that cotangents are summed.
+  static Tensor arrived(const Tensor& there) {
+    return emit(ops::to_local, {there},
+                ops::WorkerPartsAttrs{intern(to_text(*current_mesh)), {}, {}});
+  }
+
   const Mesh* before_;
+  Arrival arrival_;
 };
 
 ops::WorkerPartsAttrs parts_of(const ShardSpec& spec, const Mesh& mesh, const Type& type) {
@@ -45,14 +54,21 @@ Tensor part_of_worker(const Tensor& x, const ShardSpec& spec, const Mesh& mesh, 
   return emit(ops::to_local, {there}, parts_of(spec, mesh, *type_of(there)));
 }
 
-/// What the function closes over is the same for every worker.
+/// What the function closes over is the same for every worker. Tensors of the host travel where
+/// they meet a part.
 Tensor closed_over(const Tensor& x, const Mesh& mesh, Device device) {
-  bool is_single = x.rank() == 0 && x.device().is_host();
-  return is_number(x) || is_single ? x : part_of_worker(x, {}, mesh, device);
+  return x.device() == device ? part_of_worker(x, {}, mesh, device) : x;
 }
 
-void check_count(std::string_view what, size_t specs, size_t tensors) {
-  if (specs != tensors) fail("shard_map: {} layouts for {} {}", specs, tensors, what);
+/// Fails where a part leaves the mesh: another device has one value, not one of each worker.
+void check_stays(const Graph& body) {
+  for (const GraphOp& op : body.ops) {
+    if (op.op != &ops::to_device) continue;
+    Device from = body.types[static_cast<size_t>(body.in(op)[0])]->device;
+    if (!from.is_host())
+      fail(Hint{"return it, and move the result"},
+           "shard_map: the part of a worker cannot leave the mesh inside the function");
+  }
 }
 
 /// The results of `f` for the parts, as the worker computes them.
@@ -76,6 +92,7 @@ Tensors run_on_parts(const Function& f, const Tensors& parts, const Mesh& mesh, 
     fail("shard_map: the function prints or sends: workers would do it in any order");
   RecordScope interning;
   Captured body = graph_of(tape_since(start, params, out), params, out);
+  check_stays(body.graph);
   Tensors given = parts;
   for (const Tensor& leaf : body.leaves) given.push_back(closed_over(leaf, mesh, device));
   return replay(body.graph, given);
@@ -94,7 +111,7 @@ using namespace mesh;
 Tensors flat::call_on_workers(const Function& f, const Tensors& args, const Mesh& mesh,
                               const ShardSpecs& in_specs, const Callback<ShardSpecs()>& out_specs) {
   check_given(args, "shard_map", "argument");
-  check_count("arguments", in_specs.size(), args.size());
+  invariant(in_specs.size() == args.size(), "shard_map: a layout for each argument");
   if (mesh_of_shard_map()) fail("shard_map: the function of a worker cannot use shard_map itself");
   Device device = device_of(mesh);
   Tensors parts;
@@ -102,7 +119,7 @@ Tensors flat::call_on_workers(const Function& f, const Tensors& args, const Mesh
     parts.push_back(part_of_worker(args[i], in_specs[i], mesh, device));
   Tensors made = run_on_parts(f, parts, mesh, device);
   ShardSpecs specs = out_specs();
-  check_count("results", specs.size(), made.size());
+  invariant(specs.size() == made.size(), "shard_map: a layout for each result");
   for (size_t i = 0; i < made.size(); ++i) {
     Tensor part = made[i].to(device);
     made[i] = emit(ops::from_local, {part}, parts_of(specs[i], mesh, *type_of(part)));

@@ -77,7 +77,9 @@ Tensor adjoint_of_from_local(const WorkerPartsAttrs& a, T ct, const Tensors&, in
 /// Elsewhere than on a mesh there is one worker.
 void lower_alone(const WorkerPartsAttrs& a, loop::Lowering& l) {
   if (parse_mesh(a.mesh).workers() > 1)
-    fail("shard_map: parts of workers lie on a mesh: {}", a.mesh);
+    fail(Hint{"use these inside the function of shard_map instead"},
+         "shard_map: it cannot be called in tn.checkpoint, tn.cond, tn.scan or tn.while_loop: {}",
+         a.mesh);
   loop::Coords at = l.loops(l.out[0]->shape);
   l.store(0, at, l.load(0, at));
 }

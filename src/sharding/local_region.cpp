@@ -25,9 +25,7 @@ Layout layout_of_parts(const Graph& graph, const GraphOp& op, const Mesh& mesh) 
   const auto& a = *static_cast<const ops::WorkerPartsAttrs*>(op.attr_data());
   Mesh own = parse_mesh(a.mesh);
   if (own.workers() == 1) return Layout(mesh);  // its part is the whole
-  if (own != mesh)
-    fail("shard_map: the function is for the mesh {}, but its tensors lie on {}", a.mesh,
-         to_text(mesh));
+  invariant(own == mesh, "shard_map: parts of {} on {}", a.mesh, to_text(mesh));
   Val whole = op.op == &ops::to_local ? graph.in(op)[0] : op.out;
   return layout_of(mesh, a.mesh_axes, a.axes, *graph.types[static_cast<size_t>(whole)]);
 }

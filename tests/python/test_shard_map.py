@@ -199,7 +199,8 @@ ERRORS = [
      "shard_map: 2 layouts for 1 arguments"),
     (lambda: run(lambda x: (x, x), out_specs=("data",)), "shard_map: 1 layouts for 2 results"),
     (lambda: run(lambda x: x, in_specs=("rows",)), "shard: the mesh has no axis 'rows'"),
-    (lambda: run(lambda x: x, in_specs=((None, "data"),)), "shard: axes for 2 dimensions: f32[4]"),
+    (lambda: run(lambda x: x, in_specs=((None, "data"),)),
+     "shard: the layout names 2 dimensions, but the tensor has 1: f32[4]"),
     (lambda: run(lambda x: x, in_specs=(tn.stored("data"),)), "shard_map: a stored layout is one"),
     (lambda: run(lambda x: x, (), x=tn.ones(3)),
      "shard: 'data' deals dimension 0 into 2 equal parts, which f32[3]"),
@@ -208,6 +209,14 @@ ERRORS = [
     (lambda: dist.all_sum(tn.ones(3), dist.init(), axis="data"),
      "workers: a group or an axis of the mesh, not both"),
     (lambda: run(lambda x: x * x.sum().item()), "shard_map"),
+    (lambda: run(lambda x: x.to("cpu") + 1),
+     "shard_map: the part of a worker cannot leave the mesh inside the function"),
+    (lambda: run(lambda x: dist.sum_replicated(x)),
+     "sum_replicated: it has no place in the function of shard_map"),
+    (lambda: run(lambda x: dist.sum_gradients(x)),
+     "sum_gradients: it has no place in the function of shard_map"),
+    (lambda: gradient_in_checkpoint(tn.ones(4)),
+     "shard_map: it cannot be called in tn.checkpoint, tn.cond, tn.scan or tn.while_loop"),
     (lambda: run(lambda x: tn.shard(x, "data")),
      "shard: in the function of shard_map a tensor is the part of a worker"),
     (lambda: run(lambda x: tn.shard_map(lambda y: y, in_specs=("data",), out_specs="data")(x)),
@@ -217,6 +226,11 @@ ERRORS = [
     (lambda: tn.shard_map(lambda x: x, tn.Mesh(data=2), in_specs=("data",), out_specs="data")(
         x=tn.ones(4)), "shard_map: arguments are positional, as each has a layout: x="),
 ]
+
+
+def gradient_in_checkpoint(x):
+    f = tn.shard_map(lambda x: x * 2, tn.Mesh(data=2), in_specs=("data",), out_specs="data")
+    return tn.eval(tn.grad(lambda x: tn.checkpoint(f)(x).sum())(x))
 
 
 def run(f, in_specs=("data",), out_specs="data", x=None):
@@ -231,6 +245,29 @@ def test_errors(number):
     with pytest.raises(tn.Error) as error:
         call()
     assert text in str(error.value)
+
+
+def test_gradients_of_what_a_function_closes_over():
+    x = tn.arange(8.0)
+    w, z = tn.array(2.0), tn.array([1.0, 2.0, 3.0])
+
+    def total(f):
+        return tn.shard_map(f, tn.Mesh(data=4), in_specs=("data",), out_specs="data")(x).sum()
+
+    def of_scalar(w):
+        return total(lambda x: x * w)
+
+    def of_vector(z):
+        return total(lambda x: x * z.sum() + z[1])
+
+    def of_sum(w):
+        return total(lambda x: x * 0 + dist.all_sum((x * w).sum(), axis="data"))
+
+    for change in (lambda f: f, tn.compile):
+        assert change(tn.grad(of_scalar))(w).item() == 28
+        assert change(tn.grad(of_vector))(z).tolist() == [28, 36, 28]
+        assert change(tn.grad(of_sum))(w).item() == 8 * 28
+    assert tn.vmap(tn.grad(of_scalar))(tn.array([1.0, 2.0])).tolist() == [28, 28]
 
 
 def test_a_function_for_another_mesh():
@@ -256,13 +293,14 @@ with tn.Mesh(data=-1) as mesh:
     f = tn.shard_map(lambda x: (x * 2, dist.all_sum(x.sum(), axis="data")), in_specs=("data",),
                      out_specs=("data", None))
     double, total = f(x)
-    print(total.item(), tn.distributed.gather(double).tolist())
-    print(tn.grad(lambda v: f(v)[1] + f(v)[0].sum())(tn.array(x)).local.tolist())
+    gradient = tn.grad(lambda v: f(v)[1] + f(v)[0].sum())(tn.array(x))
+    with open(f"worker{dist.init().rank()}", "w") as out:
+        print(total.item(), dist.gather(double).tolist(), gradient.local.tolist(), file=out)
 """)
     done = subprocess.run([sys.executable, "-m", "tenon", "launch", "-n", "2", str(program)],
-                          capture_output=True, text=True, timeout=120,
+                          capture_output=True, text=True, timeout=120, cwd=tmp_path,
                           env=environment(TENON_COLLECTIVE_TIMEOUT="60"))
     assert done.returncode == 0, done.stderr
-    lines = sorted(done.stdout.splitlines())
-    assert lines[0] == lines[1] == "28.0 [0.0, 2.0, 4.0, 6.0, 8.0, 10.0, 12.0, 14.0]"
-    assert lines[2] == lines[3] == "[3.0, 3.0, 3.0, 3.0]"
+    whole = "28.0 [0.0, 2.0, 4.0, 6.0, 8.0, 10.0, 12.0, 14.0] [3.0, 3.0, 3.0, 3.0]\n"
+    for rank in range(2):
+        assert (tmp_path / f"worker{rank}").read_text() == whole
