@@ -213,7 +213,8 @@ const CachedPlanRef& Flush::cached_plan(std::span<const Tensor> wanted,
                                         const SignalRegion* region) {
   make_key(walk, outputs, key);
   if (region && region->settings) add_word(key, ~region->settings);
-  if (Products products = wanted_products(); products != Products::highest)
+  Products products = wanted_products();
+  if (products != Products::highest)
     add_word(key, ~(uint64_t{1} << 62) ^ static_cast<uint64_t>(products));
   add_layouts(key, walk, region);
   Flushes& all = flushes();
@@ -225,6 +226,7 @@ const CachedPlanRef& Flush::cached_plan(std::span<const Tensor> wanted,
   Captured captured = graph_of(walk, {}, outputs);
   captured.graph = with_layouts(std::move(captured.graph), walk, region);
   CompileOptions options{.runtime_scalars = numbers_among(walk.leaves)};
+  options.products = products;
   std::shared_ptr<const Plan> plan = [&] {
     WalkUnlocked unlocked;
     return compile(captured.graph, options);
@@ -249,6 +251,7 @@ HotPath::Choice Flush::hot_plan(CachedPlan& cached, const HotPathPolicy& policy,
     captured.graph = with_layouts(std::move(captured.graph), walk, region);
     CompileOptions options{
         .runtime_scalars = numbers_among(walk.leaves), .donated = dying, .checks_indices = true};
+    options.products = cached.plan->products;
     std::optional<HotPath::Values> values;
     if (region && region->has_mode(kMaxAutotune)) values = {inputs, scalars};
     WalkUnlocked unlocked;

@@ -31,7 +31,7 @@ std::vector<Traffic> traffic_of(const Graph& local) {
     int64_t bytes = std::max(in->bytes(), out->bytes());
     int64_t others = group.workers - 1;
     all.push_back({std::string(op.op->name), std::string(group.mesh_axis), group.workers,
-                   format("{}", *out), bytes, share * bytes / group.workers * others, op.loc});
+                   format("{}", *out), bytes, share * bytes * others / group.workers, op.loc});
   }
   return all;
 }
