@@ -1,6 +1,7 @@
 #pragma once
-// Tensors, shapes, element types and devices in std::format, and in fmt where <fmt/format.h> is
-// included before: `{}` is the text that `<<` writes, with the width and alignment of text.
+// Tensors, shapes, element types and devices in std::format; tensors and devices in fmt too, where
+// <fmt/format.h> is included before. `{}` is the text that `<<` writes, with the width and
+// alignment of text.
 #include <sstream>
 #include <string>
 #include <version>
@@ -37,7 +38,10 @@ struct std::formatter<T> : std::formatter<std::string> {
 #endif
 
 #ifdef FMT_VERSION
+// The library has formatters of its own for shapes and element types, with other texts. A program
+// that it is linked into has one definition of each, so there is none here.
 template <tn::IsPrinted T>
+  requires(!std::same_as<T, tn::Shape> && !std::same_as<T, tn::DType>)
 struct fmt::formatter<T> : fmt::formatter<std::string> {
   auto format(const T& x, auto& context) const {
     return fmt::formatter<std::string>::format(tn::printed(x), context);

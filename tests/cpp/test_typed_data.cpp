@@ -44,7 +44,8 @@ TEST_CASE("what batches refuse") {
 TEST_CASE("tensors in format strings") {
   Tensor x = array({1.f, 2.f});
   CHECK(fmt::format("x = {}", x) == "x = tensor([1., 2.], dtype=float32)");
-  CHECK(fmt::format("{} {} {}", x.shape(), x.dtype(), x.device()) == "[2] float32 cpu");
+  CHECK(fmt::format("{} {} {}", tn::printed(x.shape()), tn::printed(x.dtype()), x.device()) ==
+        "[2] float32 cpu");
 }
 
 TEST_CASE("random integers in the order of Python's arguments, and with the shape first") {

@@ -53,7 +53,7 @@ embed() { # the way, whether with the shared library, where CMake would build Te
 }
 embed subdirectory OFF tenon
 embed fetch ON _deps/tenon-build
-"$root/bench/sizes.sh" "$prefix/lib" "$work/subdirectory/my_program" "$work/fetch/my_program"
+"$root/bench/sizes.sh" "$prefix/lib" "$work/template/my_program" "$work/fetch/my_program"
 
 # Headers of one version do not link with the library of another.
 mkdir -p "$work/other/tenon"
