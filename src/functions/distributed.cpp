@@ -24,6 +24,9 @@ namespace {
 }();
 
 Tensor all_extreme(const Tensor& x, const Group& group, ops::AllFold mode) {
+  if (is_complex(x.dtype()))
+    fail("{}: complex numbers have no order: {}", mode == ops::AllFold::max ? "all_max" : "all_min",
+         *type_of(x));
   if (group.size() == 1) return x;
   return emit(ops::all_fold, {x}, ops::AllFoldAttrs{intern(group.name()), group.size(), mode});
 }
@@ -102,6 +105,9 @@ void Group::barrier() const {
 }
 
 Group init() {
+  if (mesh::mesh_of_shard_map())
+    fail(Hint{"name it: axis=\"data\"", "name it: tn::distributed::axis(\"data\")"},
+         "workers: in the function of shard_map a collective is along an axis of the mesh");
   Group world{std::string(workers::kWorld)};
   // Workers would change to compiled plans at different times, and those may merge collectives.
   [[maybe_unused]] static const bool is_equal_everywhere = [&] {

@@ -191,6 +191,7 @@ def test_loops_inside():
     np.testing.assert_allclose(made.numpy(), carry.reshape(4), rtol=1e-5)
 
 
+WORLD = dist.init()
 ERRORS = [
     (lambda: tn.shard_map(lambda x: x, in_specs=("data",), out_specs="data")(tn.ones(4)),
      "shard_map: there is no mesh"),
@@ -211,9 +212,13 @@ ERRORS = [
     (lambda: run(lambda x: x * x.sum().item()), "shard_map"),
     (lambda: run(lambda x: x.to("cpu") + 1),
      "shard_map: the part of a worker cannot leave the mesh inside the function"),
-    (lambda: run(lambda x: dist.sum_replicated(x)),
+    (lambda: run(lambda x: dist.all_sum(x)),
+     "workers: in the function of shard_map a collective is along an axis of the mesh"),
+    (lambda: run(lambda x: dist.all_max(x, axis="data"), x=tn.array([1j, 2, 3, 4])),
+     "all_max: complex numbers have no order: c64[2]"),
+    (lambda: run(lambda x: dist.sum_replicated(x, WORLD)),
      "sum_replicated: it has no place in the function of shard_map"),
-    (lambda: run(lambda x: dist.sum_gradients(x)),
+    (lambda: run(lambda x: dist.sum_gradients(x, WORLD)),
      "sum_gradients: it has no place in the function of shard_map"),
     (lambda: gradient_in_checkpoint(tn.ones(4)),
      "shard_map: it cannot be called in tn.checkpoint, tn.cond, tn.scan or tn.while_loop"),
