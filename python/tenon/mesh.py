@@ -115,11 +115,18 @@ class Mesh(contextlib.ContextDecorator):
     def __exit__(self, *error: object) -> None:
         self._contexts.pop().__exit__(*error)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _mesh_of, (self.shape, self.parts)
+
     def __repr__(self) -> str:
         axes = [f"{name}={size}" for name, size in self.shape.items()]
         if self.parts != self.shape:
             axes.append(f"parts={self.parts}")
         return f"Mesh({', '.join(axes)})"
+
+
+def _mesh_of(sizes: dict[str, int], parts: dict[str, int]) -> Mesh:
+    return Mesh(parts=parts, **sizes)
 
 
 def stored(axes: Axes | tuple[Axes, ...]) -> Stored:

@@ -134,3 +134,11 @@ def test_a_model_that_cannot_be_divided_stays_as_it_was():
         assert all("data" not in layout for layout in layouts(model).values())
         for (_, x), y in zip(model.named_parameters(), before):
             np.testing.assert_array_equal(x.numpy(), y)
+
+
+def test_pickles_of_meshes_hold_their_axes():
+    text = pickle.dumps(tn.Mesh(data=3, model=2, parts={"data": 6}))
+    assert b"mesh:" not in text  # a name, which is another mesh elsewhere
+    made = pickle.loads(text)
+    assert (made.shape, made.parts) == ({"data": 3, "model": 2}, {"data": 6, "model": 2})
+    assert repr(copy.deepcopy(made)) == repr(made)
