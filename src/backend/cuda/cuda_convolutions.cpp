@@ -7,6 +7,7 @@
 
 #include "backend/cuda/own_kernels.h"
 #include "backend/cuda/prebuilt/prebuilt.h"
+#include "backend/tiled_ops.h"
 #include "base/error.h"
 #include "ir/view.h"
 #include "loop/reduction_tree.h"
@@ -124,25 +125,6 @@ void run_tiled_conv(const TiledCall& call) {
   for (const ConvPart& part : parts_of(shape)) convolve_part(shape, part, arrays, type);
 }
 
-void run_conv(const LibraryCall& call) {
-  const Strided at[] = {Strided::row_major(call.in_types[0]->shape),
-                        Strided::row_major(call.in_types[1]->shape)};
-  run_tiled_conv({call.attrs, call.in_types, call.out_types, at, call.in, call.out[0]});
-}
-
-TileDomain domain_of_conv(const void* attrs, Types, Types out) {
-  const Shape& shape = out[0]->shape;
-  int rank = shape.rank();
-  auto span = [&](int first, int end) {
-    Dim places = 1;
-    for (int k = first; k < end; ++k) places *= shape[k];
-    return places;
-  };
-  if (static_cast<const ConvAttrs*>(attrs)->channels_last)
-    return {shape[0], span(1, rank - 1), shape[rank - 1]};
-  return {shape[0], shape[1], span(2, rank)};
-}
-
 /// Rows are taps and channels; sums go over images, and results for each, in blocks of 1024.
 void sum_windows(const ConvShape& s, const Arrays& at, DType type) {
   constexpr int64_t kBlock = 1024;
@@ -229,7 +211,7 @@ bool claims_conv(Types in) {
 
 constexpr TiledForm tiled_conv{domain_of_conv, run_tiled_conv};
 constexpr LibraryKernel kConvolutions[] = {
-    {&ops::conv, run_conv, claims_conv, &tiled_conv},
+    {&ops::conv, run_row_major<run_tiled_conv>, claims_conv, &tiled_conv},
     {&ops::conv_weights, run_weights, claims_conv},
 };
 

@@ -5,6 +5,7 @@
 
 #include "backend/cuda/own_kernels.h"
 #include "backend/cuda/prebuilt/prebuilt.h"
+#include "backend/tiled_ops.h"
 #include "base/error.h"
 #include "loop/reduction_tree.h"
 #include "ops/contract.h"
@@ -161,23 +162,6 @@ void run_tiled_dot(const TiledCall& call) {
   run_own(p, type, batches);
 }
 
-void run_dot(const LibraryCall& call) {
-  const Strided at[] = {Strided::row_major(call.in_types[0]->shape),
-                        Strided::row_major(call.in_types[1]->shape)};
-  run_tiled_dot({call.attrs, call.in_types, call.out_types, at, call.in, call.out[0]});
-}
-
-TileDomain domain_of_dot(const void* attrs, Types in, Types) {
-  const auto& a = *static_cast<const DotAttrs*>(attrs);
-  TileDomain d;
-  for (Axis k : a.lhs_batch) d.batch *= in[0]->shape[k.i];
-  for (Axis k : ops::free_axes(in[0]->rank(), a.lhs_batch, a.lhs_contract))
-    d.rows *= in[0]->shape[k.i];
-  for (Axis k : ops::free_axes(in[1]->rank(), a.rhs_batch, a.rhs_contract))
-    d.columns *= in[1]->shape[k.i];
-  return d;
-}
-
 /// More axes in one group than this may not lie as so few that kernels can walk them.
 bool claims_dot(Types in) {
   return !product_ptx().empty() && !kernel_name(in[0]->dtype).empty() && in[0]->rank() <= 6 &&
@@ -185,7 +169,8 @@ bool claims_dot(Types in) {
 }
 
 constexpr TiledForm tiled_dot{domain_of_dot, run_tiled_dot};
-constexpr LibraryKernel kProducts[] = {{&ops::dot, run_dot, claims_dot, &tiled_dot}};
+constexpr LibraryKernel kProducts[] = {
+    {&ops::dot, run_row_major<run_tiled_dot>, claims_dot, &tiled_dot}};
 
 }  // namespace
 

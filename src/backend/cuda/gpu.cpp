@@ -85,12 +85,12 @@ uint64_t Gpu::give(const std::function<void(Stream)>& submit, std::function<std:
         }
         under_way_.push_back({++given_, std::move(what)});
         uint64_t number = given_;
-        // Of work that follows on its heels one event serves several. Whoever waits for one that
-        // has none makes it then.
+        // Work submitted within a few microseconds shares an event. A wait for work that has none
+        // yet records one.
         constexpr uint64_t kMostUnmarked = 4;
-        constexpr auto kOnItsHeels = std::chrono::microseconds(10);
+        constexpr auto kSharedTime = std::chrono::microseconds(10);
         if (number - marked_ >= kMostUnmarked ||
-            std::chrono::steady_clock::now() - last_mark_ > kOnItsHeels)
+            std::chrono::steady_clock::now() - last_mark_ > kSharedTime)
           mark();
         return number;
       }

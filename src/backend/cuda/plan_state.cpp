@@ -176,7 +176,7 @@ void PlanState::submit(const RunValues& values, Stream stream) {
   check(gpu_.driver, gpu_.driver.cuGraphLaunch(made.exec, stream), "cuGraphLaunch");
 }
 
-/// One with the parameters of this run: at hand, changed or built.
+/// One with the parameters of this run: a graph that has them, one that is changed, or a new one.
 PlanState::Made& PlanState::graph_for_now() {
   auto known = std::ranges::find(made_, now_, &Made::slots);
   if (known != made_.end() && known->exec) return *known;

@@ -4,6 +4,7 @@
 #include "backend/cpu/kernels/convolve.h"
 #include "backend/cpu/kernels/strided_copy.h"
 #include "backend/cpu/library/cpu_library.h"
+#include "backend/tiled_ops.h"
 #include "ops/conv_attrs.h"
 #include "ops/op_decls.h"
 #include "runtime/buffer.h"
@@ -73,25 +74,6 @@ TileRoom room_of_conv(const TiledCall& call) {
   return {.bytes = {x.copied, w.copied, room.images, room.weights}};
 }
 
-void run_conv(const LibraryCall& call) {
-  const Strided at[] = {Strided::row_major(call.in_types[0]->shape),
-                        Strided::row_major(call.in_types[1]->shape)};
-  run_tiled_conv({call.attrs, call.in_types, call.out_types, at, call.in, call.out[0]});
-}
-
-TileDomain domain_of_conv(const void* attrs, Types, Types out) {
-  const Shape& shape = out[0]->shape;
-  int rank = shape.rank();
-  auto span = [&](int first, int end) {
-    Dim places = 1;
-    for (int k = first; k < end; ++k) places *= shape[k];
-    return places;
-  };
-  if (static_cast<const ConvAttrs*>(attrs)->channels_last)
-    return {shape[0], span(1, rank - 1), shape[rank - 1]};
-  return {shape[0], shape[1], span(2, rank)};
-}
-
 int64_t packed_bytes_of_conv(const TiledCall& call) {
   const auto& a = *static_cast<const ConvAttrs*>(call.attrs);
   ConvArgs args{conv_shape(a, *call.in_types[0], *call.in_types[1], *call.out_types[0])};
@@ -127,8 +109,8 @@ void run_weights(const LibraryCall& call) {
 }
 
 constexpr LibraryKernel kEntriesConvolutions[] = {
-    {&ops::conv, run_conv, is_f32_or_f64, &tiled_conv},
-    {&ops::conv, run_conv},
+    {&ops::conv, run_row_major<run_tiled_conv>, is_f32_or_f64, &tiled_conv},
+    {&ops::conv, run_row_major<run_tiled_conv>},
     {&ops::conv_weights, run_weights},
 };
 

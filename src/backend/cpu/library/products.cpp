@@ -4,6 +4,7 @@
 
 #include "backend/cpu/kernels/gemm.h"
 #include "backend/cpu/library/cpu_library.h"
+#include "backend/tiled_ops.h"
 #include "ops/contract.h"
 #include "ops/op_attrs.h"
 #include "ops/op_decls.h"
@@ -150,22 +151,6 @@ TileRoom room_of_dot(const TiledCall& call) {
   return {.bytes = {p.copied[0], p.copied[1], packed.left, packed.right}};
 }
 
-void run_dot(const LibraryCall& call) {
-  const Strided at[] = {Strided::row_major(call.in_types[0]->shape),
-                        Strided::row_major(call.in_types[1]->shape)};
-  run_tiled_dot({call.attrs, call.in_types, call.out_types, at, call.in, call.out[0]});
-}
-
-TileDomain domain_of_dot(const void* attrs, Types in, Types) {
-  const auto& a = *static_cast<const DotAttrs*>(attrs);
-  TileDomain d;
-  for (Axis k : a.lhs_batch) d.batch *= in[0]->shape[k.i];
-  for (Axis k : free_axes(in[0]->rank(), a.lhs_batch, a.lhs_contract)) d.rows *= in[0]->shape[k.i];
-  for (Axis k : free_axes(in[1]->rank(), a.rhs_batch, a.rhs_contract))
-    d.columns *= in[1]->shape[k.i];
-  return d;
-}
-
 /// One right side that lies as a matrix can be packed ahead.
 bool packs_ahead(const TiledCall& call) {
   const auto& a = *static_cast<const DotAttrs*>(call.attrs);
@@ -230,8 +215,8 @@ void run_complex_prod(const LibraryCall& call) {
 }
 
 constexpr LibraryKernel kEntriesProducts[] = {
-    {&ops::dot, run_dot, is_f32_or_f64, &tiled_dot},
-    {&ops::dot, run_dot},
+    {&ops::dot, run_row_major<run_tiled_dot>, is_f32_or_f64, &tiled_dot},
+    {&ops::dot, run_row_major<run_tiled_dot>},
     {&ops::prod, run_complex_prod, [](Types in) { return is_complex(in[0]->dtype); }},
 };
 
