@@ -27,7 +27,7 @@ test: checks
 lint: $(READY)
 	@$(PYTHON) tools/lint.py
 
-# FILES='src/base/.*': a regular expression of paths.
+# FILES=src_mesh: a regular expression of paths, see tools/tidy.sh.
 tidy: $(READY)
 	@tools/tidy.sh '$(FILES)'
 
