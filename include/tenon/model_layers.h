@@ -2,30 +2,34 @@
 // clang-format off
 #pragma once
 // Layers as blocks. Sizes that are left out are inferred.
+#include <source_location>
+
 #include "tenon/model.h"
 
 namespace tn::model {
 
+using Place = std::source_location;  // the line of a call, for errors
+
 /// Attention scores minus the distance between query and key times a slope per head.
-Block ALiBi(int64_t offset = 0);
+Block ALiBi(int64_t offset = 0, Place at = Place::current());
 
 /// The means of `output_size` windows of [batch, channels, length].
-Block AdaptiveAvgPool1d(const Ints& output_size, bool channels_last = false);
+Block AdaptiveAvgPool1d(const Ints& output_size, bool channels_last = false, Place at = Place::current());
 
 /// The means of `output_size` windows of [batch, channels, height, width].
-Block AdaptiveAvgPool2d(const Ints& output_size, bool channels_last = false);
+Block AdaptiveAvgPool2d(const Ints& output_size, bool channels_last = false, Place at = Place::current());
 
 /// The means of `output_size` windows of [batch, channels, depth, height, width].
-Block AdaptiveAvgPool3d(const Ints& output_size, bool channels_last = false);
+Block AdaptiveAvgPool3d(const Ints& output_size, bool channels_last = false, Place at = Place::current());
 
 /// The largest elements of `output_size` windows of [batch, channels, length].
-Block AdaptiveMaxPool1d(const Ints& output_size, bool channels_last = false);
+Block AdaptiveMaxPool1d(const Ints& output_size, bool channels_last = false, Place at = Place::current());
 
 /// The largest elements of `output_size` windows of [batch, channels, height, width].
-Block AdaptiveMaxPool2d(const Ints& output_size, bool channels_last = false);
+Block AdaptiveMaxPool2d(const Ints& output_size, bool channels_last = false, Place at = Place::current());
 
 /// The largest elements of `output_size` windows of [batch, channels, depth, height, width].
-Block AdaptiveMaxPool3d(const Ints& output_size, bool channels_last = false);
+Block AdaptiveMaxPool3d(const Ints& output_size, bool channels_last = false, Place at = Place::current());
 
 struct AvgPool1dSettings {
   Maybe<Ints> stride = {};
@@ -34,7 +38,7 @@ struct AvgPool1dSettings {
   bool channels_last = false;
 };
 /// The mean of each window of [batch, channels, length].
-Block AvgPool1d(const Ints& kernel_size, const AvgPool1dSettings& settings = {});
+Block AvgPool1d(const Ints& kernel_size, const AvgPool1dSettings& settings = {}, Place at = Place::current());
 
 struct AvgPool2dSettings {
   Maybe<Ints> stride = {};
@@ -43,7 +47,7 @@ struct AvgPool2dSettings {
   bool channels_last = false;
 };
 /// The mean of each window of [batch, channels, height, width].
-Block AvgPool2d(const Ints& kernel_size, const AvgPool2dSettings& settings = {});
+Block AvgPool2d(const Ints& kernel_size, const AvgPool2dSettings& settings = {}, Place at = Place::current());
 
 struct AvgPool3dSettings {
   Maybe<Ints> stride = {};
@@ -52,13 +56,13 @@ struct AvgPool3dSettings {
   bool channels_last = false;
 };
 /// The mean of each window of [batch, channels, depth, height, width].
-Block AvgPool3d(const Ints& kernel_size, const AvgPool3dSettings& settings = {});
+Block AvgPool3d(const Ints& kernel_size, const AvgPool3dSettings& settings = {}, Place at = Place::current());
 
 /// Minus the log of the probability of targets 0 and 1 (or between).
-Block BCELoss(std::string_view reduction = "mean");
+Block BCELoss(std::string_view reduction = "mean", Place at = Place::current());
 
 /// `BCELoss` of `sigmoid(input)`.
-Block BCEWithLogitsLoss(std::string_view reduction = "mean");
+Block BCEWithLogitsLoss(std::string_view reduction = "mean", Place at = Place::current());
 
 struct BatchNormSettings {
   Maybe<int64_t> num_features = {};
@@ -69,7 +73,7 @@ struct BatchNormSettings {
   bool channels_last = false;
 };
 /// Normalises each channel over everything else.
-Block BatchNorm(const BatchNormSettings& settings = {});
+Block BatchNorm(const BatchNormSettings& settings = {}, Place at = Place::current());
 
 struct BatchNorm1dSettings {
   Maybe<int64_t> num_features = {};
@@ -80,7 +84,7 @@ struct BatchNorm1dSettings {
   bool channels_last = false;
 };
 /// `BatchNorm` of [batch, num_features] or [batch, num_features, length].
-Block BatchNorm1d(const BatchNorm1dSettings& settings = {});
+Block BatchNorm1d(const BatchNorm1dSettings& settings = {}, Place at = Place::current());
 
 struct BatchNorm2dSettings {
   Maybe<int64_t> num_features = {};
@@ -91,7 +95,7 @@ struct BatchNorm2dSettings {
   bool channels_last = false;
 };
 /// `BatchNorm` of [batch, num_features, height, width].
-Block BatchNorm2d(const BatchNorm2dSettings& settings = {});
+Block BatchNorm2d(const BatchNorm2dSettings& settings = {}, Place at = Place::current());
 
 struct BatchNorm3dSettings {
   Maybe<int64_t> num_features = {};
@@ -102,7 +106,7 @@ struct BatchNorm3dSettings {
   bool channels_last = false;
 };
 /// `BatchNorm` of [batch, num_features, depth, height, width].
-Block BatchNorm3d(const BatchNorm3dSettings& settings = {});
+Block BatchNorm3d(const BatchNorm3dSettings& settings = {}, Place at = Place::current());
 
 struct BilinearSettings {
   Maybe<int64_t> input1_dims = {};
@@ -110,25 +114,25 @@ struct BilinearSettings {
   bool bias = true;
 };
 /// `y[o] = sum of x1[i] * weight[o, i, j] * x2[j] over i and j, + bias[o]`, along last axes.
-Block Bilinear(int64_t output_dims, const BilinearSettings& settings = {});
+Block Bilinear(int64_t output_dims, const BilinearSettings& settings = {}, Place at = Place::current());
 
 /// [batch, channels, length] with the elements of the other end around it.
-Block CircularPad1d(const Ints& padding, bool channels_last = false);
+Block CircularPad1d(const Ints& padding, bool channels_last = false, Place at = Place::current());
 
 /// [batch, channels, height, width] with the elements of the other end around it.
-Block CircularPad2d(const Ints& padding, bool channels_last = false);
+Block CircularPad2d(const Ints& padding, bool channels_last = false, Place at = Place::current());
 
 /// [batch, channels, depth, height, width] with the elements of the other end around it.
-Block CircularPad3d(const Ints& padding, bool channels_last = false);
+Block CircularPad3d(const Ints& padding, bool channels_last = false, Place at = Place::current());
 
 /// [batch, channels, length] with the constant `value` around it.
-Block ConstantPad1d(const Ints& padding, double value, bool channels_last = false);
+Block ConstantPad1d(const Ints& padding, double value, bool channels_last = false, Place at = Place::current());
 
 /// [batch, channels, height, width] with the constant `value` around it.
-Block ConstantPad2d(const Ints& padding, double value, bool channels_last = false);
+Block ConstantPad2d(const Ints& padding, double value, bool channels_last = false, Place at = Place::current());
 
 /// [batch, channels, depth, height, width] with the constant `value` around it.
-Block ConstantPad3d(const Ints& padding, double value, bool channels_last = false);
+Block ConstantPad3d(const Ints& padding, double value, bool channels_last = false, Place at = Place::current());
 
 struct ConvSettings {
   Maybe<int64_t> in_channels = {};
@@ -142,7 +146,7 @@ struct ConvSettings {
   bool channels_last = false;
 };
 /// Slides kernels over `x`, [batch, in_channels, spatial axes ...], without mirroring them.
-Block Conv(int64_t out_channels, const Ints& kernel_size, const ConvSettings& settings = {});
+Block Conv(int64_t out_channels, const Ints& kernel_size, const ConvSettings& settings = {}, Place at = Place::current());
 
 struct Conv1dSettings {
   Maybe<int64_t> in_channels = {};
@@ -156,7 +160,7 @@ struct Conv1dSettings {
   bool channels_last = false;
 };
 /// `Conv` over [batch, in_channels, length].
-Block Conv1d(int64_t out_channels, const Ints& kernel_size, const Conv1dSettings& settings = {});
+Block Conv1d(int64_t out_channels, const Ints& kernel_size, const Conv1dSettings& settings = {}, Place at = Place::current());
 
 struct Conv2dSettings {
   Maybe<int64_t> in_channels = {};
@@ -170,7 +174,7 @@ struct Conv2dSettings {
   bool channels_last = false;
 };
 /// `Conv` over [batch, in_channels, height, width].
-Block Conv2d(int64_t out_channels, const Ints& kernel_size, const Conv2dSettings& settings = {});
+Block Conv2d(int64_t out_channels, const Ints& kernel_size, const Conv2dSettings& settings = {}, Place at = Place::current());
 
 struct Conv3dSettings {
   Maybe<int64_t> in_channels = {};
@@ -184,7 +188,7 @@ struct Conv3dSettings {
   bool channels_last = false;
 };
 /// `Conv` over [batch, in_channels, depth, height, width].
-Block Conv3d(int64_t out_channels, const Ints& kernel_size, const Conv3dSettings& settings = {});
+Block Conv3d(int64_t out_channels, const Ints& kernel_size, const Conv3dSettings& settings = {}, Place at = Place::current());
 
 struct ConvTransposeSettings {
   Maybe<int64_t> in_channels = {};
@@ -197,7 +201,7 @@ struct ConvTransposeSettings {
   bool channels_last = false;
 };
 /// The adjoint of `Conv` in its input: it goes from that one's outputs to its inputs.
-Block ConvTranspose(int64_t out_channels, const Ints& kernel_size, const ConvTransposeSettings& settings = {});
+Block ConvTranspose(int64_t out_channels, const Ints& kernel_size, const ConvTransposeSettings& settings = {}, Place at = Place::current());
 
 struct ConvTranspose1dSettings {
   Maybe<int64_t> in_channels = {};
@@ -210,7 +214,7 @@ struct ConvTranspose1dSettings {
   bool channels_last = false;
 };
 /// `ConvTranspose` over [batch, in_channels, length].
-Block ConvTranspose1d(int64_t out_channels, const Ints& kernel_size, const ConvTranspose1dSettings& settings = {});
+Block ConvTranspose1d(int64_t out_channels, const Ints& kernel_size, const ConvTranspose1dSettings& settings = {}, Place at = Place::current());
 
 struct ConvTranspose2dSettings {
   Maybe<int64_t> in_channels = {};
@@ -223,7 +227,7 @@ struct ConvTranspose2dSettings {
   bool channels_last = false;
 };
 /// `ConvTranspose` over [batch, in_channels, height, width].
-Block ConvTranspose2d(int64_t out_channels, const Ints& kernel_size, const ConvTranspose2dSettings& settings = {});
+Block ConvTranspose2d(int64_t out_channels, const Ints& kernel_size, const ConvTranspose2dSettings& settings = {}, Place at = Place::current());
 
 struct ConvTranspose3dSettings {
   Maybe<int64_t> in_channels = {};
@@ -236,7 +240,7 @@ struct ConvTranspose3dSettings {
   bool channels_last = false;
 };
 /// `ConvTranspose` over [batch, in_channels, depth, height, width].
-Block ConvTranspose3d(int64_t out_channels, const Ints& kernel_size, const ConvTranspose3dSettings& settings = {});
+Block ConvTranspose3d(int64_t out_channels, const Ints& kernel_size, const ConvTranspose3dSettings& settings = {}, Place at = Place::current());
 
 struct CrossEntropyLossSettings {
   double label_smoothing = 0.0;
@@ -245,47 +249,47 @@ struct CrossEntropyLossSettings {
   Maybe<Axis> axis = {};
 };
 /// Minus the log of the probability that `softmax(input)` gives the targets.
-Block CrossEntropyLoss(const CrossEntropyLossSettings& settings = {});
+Block CrossEntropyLoss(const CrossEntropyLossSettings& settings = {}, Place at = Place::current());
 
 /// In training, sets elements to zero with probability `p` and divides the others by `1 - p`.
-Block Dropout(double p = 0.5);
+Block Dropout(double p = 0.5, Place at = Place::current());
 
 /// `Dropout` of whole channels of [batch, channels, height, width].
-Block Dropout2d(double p = 0.5, bool channels_last = false);
+Block Dropout2d(double p = 0.5, bool channels_last = false, Place at = Place::current());
 
 /// `Dropout` of whole channels of [batch, channels, depth, height, width].
-Block Dropout3d(double p = 0.5, bool channels_last = false);
+Block Dropout3d(double p = 0.5, bool channels_last = false, Place at = Place::current());
 
 /// The rows of the weight [num_embeddings, dims] at the given integers, of any shape.
-Block Embedding(int64_t num_embeddings, int64_t dims, Maybe<int64_t> padding_idx = {});
+Block Embedding(int64_t num_embeddings, int64_t dims, Maybe<int64_t> padding_idx = {}, Place at = Place::current());
 
 /// The axes from `start_axis` to `end_axis` as one; by default all but the batch.
-Block Flatten(int64_t start_axis = 1, int64_t end_axis = -1);
+Block Flatten(int64_t start_axis = 1, int64_t end_axis = -1, Place at = Place::current());
 
 /// The next `h` of a `GRU` from `x`, [..., input_size], and `h`, zeros by default.
-Block GRUCell(int64_t input_size, int64_t hidden_size, bool bias = true);
+Block GRUCell(int64_t input_size, int64_t hidden_size, bool bias = true, Place at = Place::current());
 
 /// Minus the log density of `target` for normal variables with means `input`.
-Block GaussianNLLLoss(bool full = false, double eps = 1e-06, std::string_view reduction = "mean");
+Block GaussianNLLLoss(bool full = false, double eps = 1e-06, std::string_view reduction = "mean", Place at = Place::current());
 
 /// The mean of each channel of [batch, channels, length]: [batch, channels].
-Block GlobalAvgPool1d(bool channels_last = false);
+Block GlobalAvgPool1d(bool channels_last = false, Place at = Place::current());
 
 /// The mean of each channel of [batch, channels, height, width]: [batch, channels].
-Block GlobalAvgPool2d(bool channels_last = false);
+Block GlobalAvgPool2d(bool channels_last = false, Place at = Place::current());
 
 /// The mean of each channel of [batch, channels, depth, height, width]: [batch, channels].
-Block GlobalAvgPool3d(bool channels_last = false);
+Block GlobalAvgPool3d(bool channels_last = false, Place at = Place::current());
 
 /// The largest element of each channel of [batch, channels, length]: [batch, channels].
-Block GlobalMaxPool1d(bool channels_last = false);
+Block GlobalMaxPool1d(bool channels_last = false, Place at = Place::current());
 
 /// The largest element of each channel of [batch, channels, height, width]: [batch, channels].
-Block GlobalMaxPool2d(bool channels_last = false);
+Block GlobalMaxPool2d(bool channels_last = false, Place at = Place::current());
 
 /// The largest element of each channel of [batch, channels, depth, height, width]: [batch,
 /// channels].
-Block GlobalMaxPool3d(bool channels_last = false);
+Block GlobalMaxPool3d(bool channels_last = false, Place at = Place::current());
 
 struct GroupNormSettings {
   Maybe<int64_t> num_channels = {};
@@ -294,10 +298,10 @@ struct GroupNormSettings {
   bool channels_last = false;
 };
 /// Normalises each example and each of `num_groups` runs of channels over everything else.
-Block GroupNorm(int64_t num_groups, const GroupNormSettings& settings = {});
+Block GroupNorm(int64_t num_groups, const GroupNormSettings& settings = {}, Place at = Place::current());
 
 /// Half the squared difference up to `delta`, and from there on along its tangent.
-Block HuberLoss(double delta = 1.0, std::string_view reduction = "mean");
+Block HuberLoss(double delta = 1.0, std::string_view reduction = "mean", Place at = Place::current());
 
 struct InstanceNormSettings {
   Maybe<int64_t> num_features = {};
@@ -306,16 +310,16 @@ struct InstanceNormSettings {
   bool channels_last = false;
 };
 /// Normalises each example and each channel over everything else, `GroupNorm` of single ones.
-Block InstanceNorm(const InstanceNormSettings& settings = {});
+Block InstanceNorm(const InstanceNormSettings& settings = {}, Place at = Place::current());
 
 /// `target * (log(target) - input)`, where `input` is log probabilities.
-Block KLDivLoss(bool log_target = false, std::string_view reduction = "mean");
+Block KLDivLoss(bool log_target = false, std::string_view reduction = "mean", Place at = Place::current());
 
 /// The absolute differences.
-Block L1Loss(std::string_view reduction = "mean");
+Block L1Loss(std::string_view reduction = "mean", Place at = Place::current());
 
 /// The next `(h, c)` of an `LSTM` from `x`, [..., input_size], and the pair, zeros by default.
-Block LSTMCell(int64_t input_size, int64_t hidden_size, bool bias = true);
+Block LSTMCell(int64_t input_size, int64_t hidden_size, bool bias = true, Place at = Place::current());
 
 struct LayerNormSettings {
   Ints normalized_shape = {};
@@ -324,20 +328,20 @@ struct LayerNormSettings {
   bool bias = true;
 };
 /// Normalises over the last axes, whose extents are `normalized_shape`.
-Block LayerNorm(const LayerNormSettings& settings = {});
+Block LayerNorm(const LayerNormSettings& settings = {}, Place at = Place::current());
 
 struct LinearSettings {
   Maybe<int64_t> input_dims = {};
   bool bias = true;
 };
 /// `x @ weight.T + bias`, along the last axis of `x`.
-Block Linear(int64_t output_dims, const LinearSettings& settings = {});
+Block Linear(int64_t output_dims, const LinearSettings& settings = {}, Place at = Place::current());
 
 /// The squared differences.
-Block MSELoss(std::string_view reduction = "mean");
+Block MSELoss(std::string_view reduction = "mean", Place at = Place::current());
 
 /// `max(0, margin - target * (input1 - input2))`.
-Block MarginRankingLoss(double margin = 0.0, std::string_view reduction = "mean");
+Block MarginRankingLoss(double margin = 0.0, std::string_view reduction = "mean", Place at = Place::current());
 
 struct MaxPool1dSettings {
   Maybe<Ints> stride = {};
@@ -346,7 +350,7 @@ struct MaxPool1dSettings {
   bool channels_last = false;
 };
 /// The largest element of each window of [batch, channels, length].
-Block MaxPool1d(const Ints& kernel_size, const MaxPool1dSettings& settings = {});
+Block MaxPool1d(const Ints& kernel_size, const MaxPool1dSettings& settings = {}, Place at = Place::current());
 
 struct MaxPool2dSettings {
   Maybe<Ints> stride = {};
@@ -355,7 +359,7 @@ struct MaxPool2dSettings {
   bool channels_last = false;
 };
 /// The largest element of each window of [batch, channels, height, width].
-Block MaxPool2d(const Ints& kernel_size, const MaxPool2dSettings& settings = {});
+Block MaxPool2d(const Ints& kernel_size, const MaxPool2dSettings& settings = {}, Place at = Place::current());
 
 struct MaxPool3dSettings {
   Maybe<Ints> stride = {};
@@ -364,16 +368,16 @@ struct MaxPool3dSettings {
   bool channels_last = false;
 };
 /// The largest element of each window of [batch, channels, depth, height, width].
-Block MaxPool3d(const Ints& kernel_size, const MaxPool3dSettings& settings = {});
+Block MaxPool3d(const Ints& kernel_size, const MaxPool3dSettings& settings = {}, Place at = Place::current());
 
 /// Minus the log probability, in `input`, of the target classes.
-Block NLLLoss(int64_t ignore_index = -100, std::string_view reduction = "mean", Maybe<Axis> axis = {});
+Block NLLLoss(int64_t ignore_index = -100, std::string_view reduction = "mean", Maybe<Axis> axis = {}, Place at = Place::current());
 
 /// [..., channels * r**2, height, width] as [..., channels, height * r, width * r].
-Block PixelShuffle(int64_t upscale_factor, bool channels_last = false);
+Block PixelShuffle(int64_t upscale_factor, bool channels_last = false, Place at = Place::current());
 
 /// The inverse of `PixelShuffle`.
-Block PixelUnshuffle(int64_t downscale_factor, bool channels_last = false);
+Block PixelUnshuffle(int64_t downscale_factor, bool channels_last = false, Place at = Place::current());
 
 struct RMSNormSettings {
   Maybe<int64_t> dims = {};
@@ -381,28 +385,28 @@ struct RMSNormSettings {
   bool affine = true;
 };
 /// `x / sqrt(mean(x * x) + eps) * weight`, along the last axis.
-Block RMSNorm(const RMSNormSettings& settings = {});
+Block RMSNorm(const RMSNormSettings& settings = {}, Place at = Place::current());
 
 /// The next `h` of an `RNN` from `x`, [..., input_size], and `h`, zeros by default.
-Block RNNCell(int64_t input_size, int64_t hidden_size, bool bias = true, std::string_view nonlinearity = "tanh");
+Block RNNCell(int64_t input_size, int64_t hidden_size, bool bias = true, std::string_view nonlinearity = "tanh", Place at = Place::current());
 
 /// [batch, channels, length] with the elements mirrored around it.
-Block ReflectionPad1d(const Ints& padding, bool channels_last = false);
+Block ReflectionPad1d(const Ints& padding, bool channels_last = false, Place at = Place::current());
 
 /// [batch, channels, height, width] with the elements mirrored around it.
-Block ReflectionPad2d(const Ints& padding, bool channels_last = false);
+Block ReflectionPad2d(const Ints& padding, bool channels_last = false, Place at = Place::current());
 
 /// [batch, channels, depth, height, width] with the elements mirrored around it.
-Block ReflectionPad3d(const Ints& padding, bool channels_last = false);
+Block ReflectionPad3d(const Ints& padding, bool channels_last = false, Place at = Place::current());
 
 /// [batch, channels, length] with the elements at the edge around it.
-Block ReplicationPad1d(const Ints& padding, bool channels_last = false);
+Block ReplicationPad1d(const Ints& padding, bool channels_last = false, Place at = Place::current());
 
 /// [batch, channels, height, width] with the elements at the edge around it.
-Block ReplicationPad2d(const Ints& padding, bool channels_last = false);
+Block ReplicationPad2d(const Ints& padding, bool channels_last = false, Place at = Place::current());
 
 /// [batch, channels, depth, height, width] with the elements at the edge around it.
-Block ReplicationPad3d(const Ints& padding, bool channels_last = false);
+Block ReplicationPad3d(const Ints& padding, bool channels_last = false, Place at = Place::current());
 
 struct RoPESettings {
   bool traditional = false;
@@ -411,7 +415,7 @@ struct RoPESettings {
   int64_t offset = 0;
 };
 /// Rotary positional encoding: rotates pairs of the first `dims` features by their position.
-Block RoPE(int64_t dims, const RoPESettings& settings = {});
+Block RoPE(int64_t dims, const RoPESettings& settings = {}, Place at = Place::current());
 
 struct SinusoidalPositionalEncodingSettings {
   double min_freq = 0.0001;
@@ -421,10 +425,10 @@ struct SinusoidalPositionalEncodingSettings {
   bool full_turns = false;
 };
 /// `scale` times the sines, then the cosines, of positions times `dims / 2` frequencies.
-Block SinusoidalPositionalEncoding(int64_t dims, const SinusoidalPositionalEncodingSettings& settings = {});
+Block SinusoidalPositionalEncoding(int64_t dims, const SinusoidalPositionalEncodingSettings& settings = {}, Place at = Place::current());
 
 /// `HuberLoss` with `delta=beta`, divided by `beta`: smooth around 0.
-Block SmoothL1Loss(double beta = 1.0, std::string_view reduction = "mean");
+Block SmoothL1Loss(double beta = 1.0, std::string_view reduction = "mean", Place at = Place::current());
 
 struct TripletMarginLossSettings {
   Axis axis = -1;
@@ -434,16 +438,16 @@ struct TripletMarginLossSettings {
   std::string_view reduction = "mean";
 };
 /// `max(0, d(anchor, positive) - d(anchor, negative) + margin)`.
-Block TripletMarginLoss(const TripletMarginLossSettings& settings = {});
+Block TripletMarginLoss(const TripletMarginLossSettings& settings = {}, Place at = Place::current());
 
 /// [batch, channels, length] with zeros around it.
-Block ZeroPad1d(const Ints& padding, bool channels_last = false);
+Block ZeroPad1d(const Ints& padding, bool channels_last = false, Place at = Place::current());
 
 /// [batch, channels, height, width] with zeros around it.
-Block ZeroPad2d(const Ints& padding, bool channels_last = false);
+Block ZeroPad2d(const Ints& padding, bool channels_last = false, Place at = Place::current());
 
 /// [batch, channels, depth, height, width] with zeros around it.
-Block ZeroPad3d(const Ints& padding, bool channels_last = false);
+Block ZeroPad3d(const Ints& padding, bool channels_last = false, Place at = Place::current());
 
 struct MultiHeadAttentionSettings {
   bool bias = true;
@@ -453,6 +457,6 @@ struct MultiHeadAttentionSettings {
   bool causal = false;
 };
 /// `softmax(q @ k.T / sqrt(depth)) @ v` in `num_heads` heads of depth `dims / num_heads`.
-Block MultiHeadAttention(int64_t dims, int64_t num_heads, const MultiHeadAttentionSettings& settings = {});
+Block MultiHeadAttention(int64_t dims, int64_t num_heads, const MultiHeadAttentionSettings& settings = {}, Place at = Place::current());
 
 }  // namespace tn::model

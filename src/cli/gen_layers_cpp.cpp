@@ -54,7 +54,7 @@ std::string member_type(const Param& p) {
   return p.kind == FieldKind::choice ? "uint8_t" : value_type(p);
 }
 
-/// "int64_t input_dims, bool bias = true"
+/// "int64_t input_dims, bool bias = true, Place at = Place::current()"
 std::string layer_parameters(const LayerDef& def, const LayerArguments& args, bool with_defaults) {
   std::vector<std::string> texts;
   bool had_default = false;
@@ -67,6 +67,7 @@ std::string layer_parameters(const LayerDef& def, const LayerArguments& args, bo
   }
   if (!args.settings.empty())
     texts.push_back(format("const {}Settings& settings{}", def.name, with_defaults ? " = {}" : ""));
+  texts.push_back(with_defaults ? "Place at = Place::current()" : "Place at");
   return format("{}", join(texts, ", "));
 }
 
@@ -225,7 +226,7 @@ std::string cpp_constructor(const LayerDef& def) {
     std::string_view from = in_settings(p) ? "settings." : "";
     std::string value = format("{}{}", from, p.name);
     if (p.kind == FieldKind::choice)
-      value = format("choice_of(layers::{}, {}, {})", def.name, p.place, value);
+      value = format("choice_of(layers::{}, {}, {}, at)", def.name, p.place, value);
     if (!presence) members.push_back(format("{}({})", p.name, value));
     fields.push_back(format("&{}{}",
                             !presence        ? "this->"
@@ -242,10 +243,10 @@ std::string cpp_constructor(const LayerDef& def) {
   if (!args.settings.empty())
     made += format("  [[maybe_unused]] {}Settings given = settings;\n", def.name);
   made += pointer_array("void*", "fields", fields) + pointer_array("Tensor*", "tensors", tensors);
-  made += format("  make_layer(layers::{}, {}, tensors);\n", def.name,
+  made += format("  make_layer(layers::{}, {}, tensors, at);\n", def.name,
                  fields.empty() ? "nullptr" : "fields");
   for (const nn::ChildDef& c : def.children) {  // drawn after the tensors of the layer itself
-    members.push_back(format("{}([&] {{\n{}  return {}({});\n}}())", c.name,
+    members.push_back(format("{}([&] {{\n  LocScope scope(at);\n{}  return {}({});\n}}())", c.name,
                              std::exchange(made, {}), c.layer->name, child_arguments(c, args)));
     for (const TensorDef& t : c.layer->tensors)
       if (nn::has_word(c.zeros, t.name))
@@ -328,6 +329,7 @@ std::string cpp_block(const LayerDef& def) {
 std::string cpp_block_body(const LayerDef& def) {
   LayerArguments args = arguments_of(def, true);
   std::string text = format("\nBlock {}({}) {{\n", def.name, layer_parameters(def, args, false));
+  text += "  LocScope scope(at);\n";
   std::vector<std::string> fields, options;
   for (const Param& p : field_params(*def.attrs)) {
     auto setting = std::ranges::find(args.settings, p.name, &Param::name);
@@ -336,7 +338,7 @@ std::string cpp_block_body(const LayerDef& def) {
     bool choice = p.kind == FieldKind::choice;
     if (open) text += format("  int64_t {0} = settings.{0}.value_or(0);\n", p.name);
     if (choice)
-      text += format("  uint8_t {0}_choice = nn::choice_of(nn::layers::{1}, {2}, {3}{0});\n",
+      text += format("  uint8_t {0}_choice = nn::choice_of(nn::layers::{1}, {2}, {3}{0}, at);\n",
                      p.name, def.name, p.place, found ? "settings." : "");
     fields.push_back(format("&{}{}{}", found && !open && !choice ? "settings." : "", p.name,
                             choice ? "_choice" : ""));
@@ -371,13 +373,18 @@ namespace tn::nn {
 )";
 constexpr std::string_view kBlocksTop = R"(#pragma once
 // Layers as blocks. Sizes that are left out are inferred.
+#include <source_location>
+
 #include "tenon/model.h"
 
 namespace tn::model {
+
+using Place = std::source_location;  // the line of a call, for errors
 )";
 constexpr std::string_view kMakersTop = R"(// The bodies of tenon/model_layers.h.
 #include "tenon/model_layers.h"
 
+#include "ir/place.h"
 #include "model/layer_block.h"
 #include "nn/layer_decls.h"
 

@@ -65,12 +65,13 @@ std::string cpp_class(const OptimizerDef& def) {
       "\nstruct {0}Settings {{\n{1}}};\n\n"
       "{2}class {0} : public RuleOptimizer {{\n public:\n"
       "  explicit {0}(const LearningRate& learning_rate = {{}},\n"
-      "      const {0}Settings& settings = {{}})\n"
+      "      const {0}Settings& settings = {{}}, nn::Place at = nn::Place::current())\n"
       "      : RuleOptimizer(\"{0}\", learning_rate, settings.learning_rate, "
       "settings.weight_decay,\n"
-      "            {{{3}}}) {{}}\n"
-      "  explicit {0}(const nn::Parameters& parameters, const {0}Settings& settings = {{}})\n"
-      "      : {0}(LearningRate(), settings) {{\n"
+      "            {{{3}}}, at) {{}}\n"
+      "  explicit {0}(const nn::Parameters& parameters, const {0}Settings& settings = {{}},\n"
+      "      nn::Place at = nn::Place::current())\n"
+      "      : {0}(LearningRate(), settings, at) {{\n"
       "    watch(parameters);\n  }}\n}};\n",
       def.name, members, wrapped(def.doc, "/// ", 100), join(pointers, ",\n             "));
 }

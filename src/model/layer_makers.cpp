@@ -3,432 +3,510 @@
 // The bodies of tenon/model_layers.h.
 #include "tenon/model_layers.h"
 
+#include "ir/place.h"
 #include "model/layer_block.h"
 #include "nn/layer_decls.h"
 
 namespace tn::model {
 
-Block ALiBi(int64_t offset) {
+Block ALiBi(int64_t offset, Place at) {
+  LocScope scope(at);
   const void* options[] = {&offset};
   return layer_block(nn::layers::ALiBi, nullptr, options);
 }
 
-Block AdaptiveAvgPool1d(const Ints& output_size, bool channels_last) {
+Block AdaptiveAvgPool1d(const Ints& output_size, bool channels_last, Place at) {
+  LocScope scope(at);
   const void* fields[] = {&output_size, &channels_last};
   return layer_block(nn::layers::AdaptiveAvgPool1d, fields, nullptr);
 }
 
-Block AdaptiveAvgPool2d(const Ints& output_size, bool channels_last) {
+Block AdaptiveAvgPool2d(const Ints& output_size, bool channels_last, Place at) {
+  LocScope scope(at);
   const void* fields[] = {&output_size, &channels_last};
   return layer_block(nn::layers::AdaptiveAvgPool2d, fields, nullptr);
 }
 
-Block AdaptiveAvgPool3d(const Ints& output_size, bool channels_last) {
+Block AdaptiveAvgPool3d(const Ints& output_size, bool channels_last, Place at) {
+  LocScope scope(at);
   const void* fields[] = {&output_size, &channels_last};
   return layer_block(nn::layers::AdaptiveAvgPool3d, fields, nullptr);
 }
 
-Block AdaptiveMaxPool1d(const Ints& output_size, bool channels_last) {
+Block AdaptiveMaxPool1d(const Ints& output_size, bool channels_last, Place at) {
+  LocScope scope(at);
   const void* fields[] = {&output_size, &channels_last};
   return layer_block(nn::layers::AdaptiveMaxPool1d, fields, nullptr);
 }
 
-Block AdaptiveMaxPool2d(const Ints& output_size, bool channels_last) {
+Block AdaptiveMaxPool2d(const Ints& output_size, bool channels_last, Place at) {
+  LocScope scope(at);
   const void* fields[] = {&output_size, &channels_last};
   return layer_block(nn::layers::AdaptiveMaxPool2d, fields, nullptr);
 }
 
-Block AdaptiveMaxPool3d(const Ints& output_size, bool channels_last) {
+Block AdaptiveMaxPool3d(const Ints& output_size, bool channels_last, Place at) {
+  LocScope scope(at);
   const void* fields[] = {&output_size, &channels_last};
   return layer_block(nn::layers::AdaptiveMaxPool3d, fields, nullptr);
 }
 
-Block AvgPool1d(const Ints& kernel_size, const AvgPool1dSettings& settings) {
+Block AvgPool1d(const Ints& kernel_size, const AvgPool1dSettings& settings, Place at) {
+  LocScope scope(at);
   const void* fields[] = {&kernel_size, &settings.stride, &settings.padding, &settings.count_include_pad, &settings.channels_last};
   return layer_block(nn::layers::AvgPool1d, fields, nullptr);
 }
 
-Block AvgPool2d(const Ints& kernel_size, const AvgPool2dSettings& settings) {
+Block AvgPool2d(const Ints& kernel_size, const AvgPool2dSettings& settings, Place at) {
+  LocScope scope(at);
   const void* fields[] = {&kernel_size, &settings.stride, &settings.padding, &settings.count_include_pad, &settings.channels_last};
   return layer_block(nn::layers::AvgPool2d, fields, nullptr);
 }
 
-Block AvgPool3d(const Ints& kernel_size, const AvgPool3dSettings& settings) {
+Block AvgPool3d(const Ints& kernel_size, const AvgPool3dSettings& settings, Place at) {
+  LocScope scope(at);
   const void* fields[] = {&kernel_size, &settings.stride, &settings.padding, &settings.count_include_pad, &settings.channels_last};
   return layer_block(nn::layers::AvgPool3d, fields, nullptr);
 }
 
-Block BCELoss(std::string_view reduction) {
-  uint8_t reduction_choice = nn::choice_of(nn::layers::BCELoss, 0, reduction);
+Block BCELoss(std::string_view reduction, Place at) {
+  LocScope scope(at);
+  uint8_t reduction_choice = nn::choice_of(nn::layers::BCELoss, 0, reduction, at);
   const void* fields[] = {&reduction_choice};
   return layer_block(nn::layers::BCELoss, fields, nullptr);
 }
 
-Block BCEWithLogitsLoss(std::string_view reduction) {
-  uint8_t reduction_choice = nn::choice_of(nn::layers::BCEWithLogitsLoss, 0, reduction);
+Block BCEWithLogitsLoss(std::string_view reduction, Place at) {
+  LocScope scope(at);
+  uint8_t reduction_choice = nn::choice_of(nn::layers::BCEWithLogitsLoss, 0, reduction, at);
   const void* fields[] = {&reduction_choice};
   return layer_block(nn::layers::BCEWithLogitsLoss, fields, nullptr);
 }
 
-Block BatchNorm(const BatchNormSettings& settings) {
+Block BatchNorm(const BatchNormSettings& settings, Place at) {
+  LocScope scope(at);
   int64_t num_features = settings.num_features.value_or(0);
   const void* fields[] = {&num_features, &settings.eps, &settings.momentum, &settings.affine, &settings.track_running_stats, &settings.channels_last};
   return layer_block(nn::layers::BatchNorm, fields, nullptr);
 }
 
-Block BatchNorm1d(const BatchNorm1dSettings& settings) {
+Block BatchNorm1d(const BatchNorm1dSettings& settings, Place at) {
+  LocScope scope(at);
   int64_t num_features = settings.num_features.value_or(0);
   const void* fields[] = {&num_features, &settings.eps, &settings.momentum, &settings.affine, &settings.track_running_stats, &settings.channels_last};
   return layer_block(nn::layers::BatchNorm1d, fields, nullptr);
 }
 
-Block BatchNorm2d(const BatchNorm2dSettings& settings) {
+Block BatchNorm2d(const BatchNorm2dSettings& settings, Place at) {
+  LocScope scope(at);
   int64_t num_features = settings.num_features.value_or(0);
   const void* fields[] = {&num_features, &settings.eps, &settings.momentum, &settings.affine, &settings.track_running_stats, &settings.channels_last};
   return layer_block(nn::layers::BatchNorm2d, fields, nullptr);
 }
 
-Block BatchNorm3d(const BatchNorm3dSettings& settings) {
+Block BatchNorm3d(const BatchNorm3dSettings& settings, Place at) {
+  LocScope scope(at);
   int64_t num_features = settings.num_features.value_or(0);
   const void* fields[] = {&num_features, &settings.eps, &settings.momentum, &settings.affine, &settings.track_running_stats, &settings.channels_last};
   return layer_block(nn::layers::BatchNorm3d, fields, nullptr);
 }
 
-Block Bilinear(int64_t output_dims, const BilinearSettings& settings) {
+Block Bilinear(int64_t output_dims, const BilinearSettings& settings, Place at) {
+  LocScope scope(at);
   int64_t input1_dims = settings.input1_dims.value_or(0);
   int64_t input2_dims = settings.input2_dims.value_or(0);
   const void* fields[] = {&input1_dims, &input2_dims, &output_dims, &settings.bias};
   return layer_block(nn::layers::Bilinear, fields, nullptr);
 }
 
-Block CircularPad1d(const Ints& padding, bool channels_last) {
+Block CircularPad1d(const Ints& padding, bool channels_last, Place at) {
+  LocScope scope(at);
   const void* fields[] = {&padding, &channels_last};
   return layer_block(nn::layers::CircularPad1d, fields, nullptr);
 }
 
-Block CircularPad2d(const Ints& padding, bool channels_last) {
+Block CircularPad2d(const Ints& padding, bool channels_last, Place at) {
+  LocScope scope(at);
   const void* fields[] = {&padding, &channels_last};
   return layer_block(nn::layers::CircularPad2d, fields, nullptr);
 }
 
-Block CircularPad3d(const Ints& padding, bool channels_last) {
+Block CircularPad3d(const Ints& padding, bool channels_last, Place at) {
+  LocScope scope(at);
   const void* fields[] = {&padding, &channels_last};
   return layer_block(nn::layers::CircularPad3d, fields, nullptr);
 }
 
-Block ConstantPad1d(const Ints& padding, double value, bool channels_last) {
+Block ConstantPad1d(const Ints& padding, double value, bool channels_last, Place at) {
+  LocScope scope(at);
   const void* fields[] = {&padding, &value, &channels_last};
   return layer_block(nn::layers::ConstantPad1d, fields, nullptr);
 }
 
-Block ConstantPad2d(const Ints& padding, double value, bool channels_last) {
+Block ConstantPad2d(const Ints& padding, double value, bool channels_last, Place at) {
+  LocScope scope(at);
   const void* fields[] = {&padding, &value, &channels_last};
   return layer_block(nn::layers::ConstantPad2d, fields, nullptr);
 }
 
-Block ConstantPad3d(const Ints& padding, double value, bool channels_last) {
+Block ConstantPad3d(const Ints& padding, double value, bool channels_last, Place at) {
+  LocScope scope(at);
   const void* fields[] = {&padding, &value, &channels_last};
   return layer_block(nn::layers::ConstantPad3d, fields, nullptr);
 }
 
-Block Conv(int64_t out_channels, const Ints& kernel_size, const ConvSettings& settings) {
+Block Conv(int64_t out_channels, const Ints& kernel_size, const ConvSettings& settings, Place at) {
+  LocScope scope(at);
   int64_t in_channels = settings.in_channels.value_or(0);
-  uint8_t padding_by_choice = nn::choice_of(nn::layers::Conv, 5, settings.padding_by);
-  uint8_t padding_mode_choice = nn::choice_of(nn::layers::Conv, 9, settings.padding_mode);
+  uint8_t padding_by_choice = nn::choice_of(nn::layers::Conv, 5, settings.padding_by, at);
+  uint8_t padding_mode_choice = nn::choice_of(nn::layers::Conv, 9, settings.padding_mode, at);
   const void* fields[] = {&in_channels, &out_channels, &kernel_size, &settings.stride, &settings.padding, &padding_by_choice, &settings.dilation, &settings.groups, &settings.bias, &padding_mode_choice, &settings.channels_last};
   return layer_block(nn::layers::Conv, fields, nullptr);
 }
 
-Block Conv1d(int64_t out_channels, const Ints& kernel_size, const Conv1dSettings& settings) {
+Block Conv1d(int64_t out_channels, const Ints& kernel_size, const Conv1dSettings& settings, Place at) {
+  LocScope scope(at);
   int64_t in_channels = settings.in_channels.value_or(0);
-  uint8_t padding_by_choice = nn::choice_of(nn::layers::Conv1d, 5, settings.padding_by);
-  uint8_t padding_mode_choice = nn::choice_of(nn::layers::Conv1d, 9, settings.padding_mode);
+  uint8_t padding_by_choice = nn::choice_of(nn::layers::Conv1d, 5, settings.padding_by, at);
+  uint8_t padding_mode_choice = nn::choice_of(nn::layers::Conv1d, 9, settings.padding_mode, at);
   const void* fields[] = {&in_channels, &out_channels, &kernel_size, &settings.stride, &settings.padding, &padding_by_choice, &settings.dilation, &settings.groups, &settings.bias, &padding_mode_choice, &settings.channels_last};
   return layer_block(nn::layers::Conv1d, fields, nullptr);
 }
 
-Block Conv2d(int64_t out_channels, const Ints& kernel_size, const Conv2dSettings& settings) {
+Block Conv2d(int64_t out_channels, const Ints& kernel_size, const Conv2dSettings& settings, Place at) {
+  LocScope scope(at);
   int64_t in_channels = settings.in_channels.value_or(0);
-  uint8_t padding_by_choice = nn::choice_of(nn::layers::Conv2d, 5, settings.padding_by);
-  uint8_t padding_mode_choice = nn::choice_of(nn::layers::Conv2d, 9, settings.padding_mode);
+  uint8_t padding_by_choice = nn::choice_of(nn::layers::Conv2d, 5, settings.padding_by, at);
+  uint8_t padding_mode_choice = nn::choice_of(nn::layers::Conv2d, 9, settings.padding_mode, at);
   const void* fields[] = {&in_channels, &out_channels, &kernel_size, &settings.stride, &settings.padding, &padding_by_choice, &settings.dilation, &settings.groups, &settings.bias, &padding_mode_choice, &settings.channels_last};
   return layer_block(nn::layers::Conv2d, fields, nullptr);
 }
 
-Block Conv3d(int64_t out_channels, const Ints& kernel_size, const Conv3dSettings& settings) {
+Block Conv3d(int64_t out_channels, const Ints& kernel_size, const Conv3dSettings& settings, Place at) {
+  LocScope scope(at);
   int64_t in_channels = settings.in_channels.value_or(0);
-  uint8_t padding_by_choice = nn::choice_of(nn::layers::Conv3d, 5, settings.padding_by);
-  uint8_t padding_mode_choice = nn::choice_of(nn::layers::Conv3d, 9, settings.padding_mode);
+  uint8_t padding_by_choice = nn::choice_of(nn::layers::Conv3d, 5, settings.padding_by, at);
+  uint8_t padding_mode_choice = nn::choice_of(nn::layers::Conv3d, 9, settings.padding_mode, at);
   const void* fields[] = {&in_channels, &out_channels, &kernel_size, &settings.stride, &settings.padding, &padding_by_choice, &settings.dilation, &settings.groups, &settings.bias, &padding_mode_choice, &settings.channels_last};
   return layer_block(nn::layers::Conv3d, fields, nullptr);
 }
 
-Block ConvTranspose(int64_t out_channels, const Ints& kernel_size, const ConvTransposeSettings& settings) {
+Block ConvTranspose(int64_t out_channels, const Ints& kernel_size, const ConvTransposeSettings& settings, Place at) {
+  LocScope scope(at);
   int64_t in_channels = settings.in_channels.value_or(0);
   const void* fields[] = {&in_channels, &out_channels, &kernel_size, &settings.stride, &settings.padding, &settings.output_padding, &settings.groups, &settings.bias, &settings.dilation, &settings.channels_last};
   return layer_block(nn::layers::ConvTranspose, fields, nullptr);
 }
 
-Block ConvTranspose1d(int64_t out_channels, const Ints& kernel_size, const ConvTranspose1dSettings& settings) {
+Block ConvTranspose1d(int64_t out_channels, const Ints& kernel_size, const ConvTranspose1dSettings& settings, Place at) {
+  LocScope scope(at);
   int64_t in_channels = settings.in_channels.value_or(0);
   const void* fields[] = {&in_channels, &out_channels, &kernel_size, &settings.stride, &settings.padding, &settings.output_padding, &settings.groups, &settings.bias, &settings.dilation, &settings.channels_last};
   return layer_block(nn::layers::ConvTranspose1d, fields, nullptr);
 }
 
-Block ConvTranspose2d(int64_t out_channels, const Ints& kernel_size, const ConvTranspose2dSettings& settings) {
+Block ConvTranspose2d(int64_t out_channels, const Ints& kernel_size, const ConvTranspose2dSettings& settings, Place at) {
+  LocScope scope(at);
   int64_t in_channels = settings.in_channels.value_or(0);
   const void* fields[] = {&in_channels, &out_channels, &kernel_size, &settings.stride, &settings.padding, &settings.output_padding, &settings.groups, &settings.bias, &settings.dilation, &settings.channels_last};
   return layer_block(nn::layers::ConvTranspose2d, fields, nullptr);
 }
 
-Block ConvTranspose3d(int64_t out_channels, const Ints& kernel_size, const ConvTranspose3dSettings& settings) {
+Block ConvTranspose3d(int64_t out_channels, const Ints& kernel_size, const ConvTranspose3dSettings& settings, Place at) {
+  LocScope scope(at);
   int64_t in_channels = settings.in_channels.value_or(0);
   const void* fields[] = {&in_channels, &out_channels, &kernel_size, &settings.stride, &settings.padding, &settings.output_padding, &settings.groups, &settings.bias, &settings.dilation, &settings.channels_last};
   return layer_block(nn::layers::ConvTranspose3d, fields, nullptr);
 }
 
-Block CrossEntropyLoss(const CrossEntropyLossSettings& settings) {
-  uint8_t reduction_choice = nn::choice_of(nn::layers::CrossEntropyLoss, 2, settings.reduction);
+Block CrossEntropyLoss(const CrossEntropyLossSettings& settings, Place at) {
+  LocScope scope(at);
+  uint8_t reduction_choice = nn::choice_of(nn::layers::CrossEntropyLoss, 2, settings.reduction, at);
   const void* fields[] = {&settings.label_smoothing, &settings.ignore_index, &reduction_choice, &settings.axis};
   return layer_block(nn::layers::CrossEntropyLoss, fields, nullptr);
 }
 
-Block Dropout(double p) {
+Block Dropout(double p, Place at) {
+  LocScope scope(at);
   const void* fields[] = {&p};
   return layer_block(nn::layers::Dropout, fields, nullptr);
 }
 
-Block Dropout2d(double p, bool channels_last) {
+Block Dropout2d(double p, bool channels_last, Place at) {
+  LocScope scope(at);
   const void* fields[] = {&p, &channels_last};
   return layer_block(nn::layers::Dropout2d, fields, nullptr);
 }
 
-Block Dropout3d(double p, bool channels_last) {
+Block Dropout3d(double p, bool channels_last, Place at) {
+  LocScope scope(at);
   const void* fields[] = {&p, &channels_last};
   return layer_block(nn::layers::Dropout3d, fields, nullptr);
 }
 
-Block Embedding(int64_t num_embeddings, int64_t dims, Maybe<int64_t> padding_idx) {
+Block Embedding(int64_t num_embeddings, int64_t dims, Maybe<int64_t> padding_idx, Place at) {
+  LocScope scope(at);
   const void* fields[] = {&num_embeddings, &dims, &padding_idx};
   return layer_block(nn::layers::Embedding, fields, nullptr);
 }
 
-Block Flatten(int64_t start_axis, int64_t end_axis) {
+Block Flatten(int64_t start_axis, int64_t end_axis, Place at) {
+  LocScope scope(at);
   const void* fields[] = {&start_axis, &end_axis};
   return layer_block(nn::layers::Flatten, fields, nullptr);
 }
 
-Block GRUCell(int64_t input_size, int64_t hidden_size, bool bias) {
+Block GRUCell(int64_t input_size, int64_t hidden_size, bool bias, Place at) {
+  LocScope scope(at);
   const void* fields[] = {&input_size, &hidden_size, &bias};
   return layer_block(nn::layers::GRUCell, fields, nullptr);
 }
 
-Block GaussianNLLLoss(bool full, double eps, std::string_view reduction) {
-  uint8_t reduction_choice = nn::choice_of(nn::layers::GaussianNLLLoss, 2, reduction);
+Block GaussianNLLLoss(bool full, double eps, std::string_view reduction, Place at) {
+  LocScope scope(at);
+  uint8_t reduction_choice = nn::choice_of(nn::layers::GaussianNLLLoss, 2, reduction, at);
   const void* fields[] = {&full, &eps, &reduction_choice};
   return layer_block(nn::layers::GaussianNLLLoss, fields, nullptr);
 }
 
-Block GlobalAvgPool1d(bool channels_last) {
+Block GlobalAvgPool1d(bool channels_last, Place at) {
+  LocScope scope(at);
   const void* fields[] = {&channels_last};
   return layer_block(nn::layers::GlobalAvgPool1d, fields, nullptr);
 }
 
-Block GlobalAvgPool2d(bool channels_last) {
+Block GlobalAvgPool2d(bool channels_last, Place at) {
+  LocScope scope(at);
   const void* fields[] = {&channels_last};
   return layer_block(nn::layers::GlobalAvgPool2d, fields, nullptr);
 }
 
-Block GlobalAvgPool3d(bool channels_last) {
+Block GlobalAvgPool3d(bool channels_last, Place at) {
+  LocScope scope(at);
   const void* fields[] = {&channels_last};
   return layer_block(nn::layers::GlobalAvgPool3d, fields, nullptr);
 }
 
-Block GlobalMaxPool1d(bool channels_last) {
+Block GlobalMaxPool1d(bool channels_last, Place at) {
+  LocScope scope(at);
   const void* fields[] = {&channels_last};
   return layer_block(nn::layers::GlobalMaxPool1d, fields, nullptr);
 }
 
-Block GlobalMaxPool2d(bool channels_last) {
+Block GlobalMaxPool2d(bool channels_last, Place at) {
+  LocScope scope(at);
   const void* fields[] = {&channels_last};
   return layer_block(nn::layers::GlobalMaxPool2d, fields, nullptr);
 }
 
-Block GlobalMaxPool3d(bool channels_last) {
+Block GlobalMaxPool3d(bool channels_last, Place at) {
+  LocScope scope(at);
   const void* fields[] = {&channels_last};
   return layer_block(nn::layers::GlobalMaxPool3d, fields, nullptr);
 }
 
-Block GroupNorm(int64_t num_groups, const GroupNormSettings& settings) {
+Block GroupNorm(int64_t num_groups, const GroupNormSettings& settings, Place at) {
+  LocScope scope(at);
   int64_t num_channels = settings.num_channels.value_or(0);
   const void* fields[] = {&num_groups, &num_channels, &settings.eps, &settings.affine, &settings.channels_last};
   return layer_block(nn::layers::GroupNorm, fields, nullptr);
 }
 
-Block HuberLoss(double delta, std::string_view reduction) {
-  uint8_t reduction_choice = nn::choice_of(nn::layers::HuberLoss, 1, reduction);
+Block HuberLoss(double delta, std::string_view reduction, Place at) {
+  LocScope scope(at);
+  uint8_t reduction_choice = nn::choice_of(nn::layers::HuberLoss, 1, reduction, at);
   const void* fields[] = {&delta, &reduction_choice};
   return layer_block(nn::layers::HuberLoss, fields, nullptr);
 }
 
-Block InstanceNorm(const InstanceNormSettings& settings) {
+Block InstanceNorm(const InstanceNormSettings& settings, Place at) {
+  LocScope scope(at);
   int64_t num_features = settings.num_features.value_or(0);
   const void* fields[] = {&num_features, &settings.eps, &settings.affine, &settings.channels_last};
   return layer_block(nn::layers::InstanceNorm, fields, nullptr);
 }
 
-Block KLDivLoss(bool log_target, std::string_view reduction) {
-  uint8_t reduction_choice = nn::choice_of(nn::layers::KLDivLoss, 1, reduction);
+Block KLDivLoss(bool log_target, std::string_view reduction, Place at) {
+  LocScope scope(at);
+  uint8_t reduction_choice = nn::choice_of(nn::layers::KLDivLoss, 1, reduction, at);
   const void* fields[] = {&log_target, &reduction_choice};
   return layer_block(nn::layers::KLDivLoss, fields, nullptr);
 }
 
-Block L1Loss(std::string_view reduction) {
-  uint8_t reduction_choice = nn::choice_of(nn::layers::L1Loss, 0, reduction);
+Block L1Loss(std::string_view reduction, Place at) {
+  LocScope scope(at);
+  uint8_t reduction_choice = nn::choice_of(nn::layers::L1Loss, 0, reduction, at);
   const void* fields[] = {&reduction_choice};
   return layer_block(nn::layers::L1Loss, fields, nullptr);
 }
 
-Block LSTMCell(int64_t input_size, int64_t hidden_size, bool bias) {
+Block LSTMCell(int64_t input_size, int64_t hidden_size, bool bias, Place at) {
+  LocScope scope(at);
   const void* fields[] = {&input_size, &hidden_size, &bias};
   return layer_block(nn::layers::LSTMCell, fields, nullptr);
 }
 
-Block LayerNorm(const LayerNormSettings& settings) {
+Block LayerNorm(const LayerNormSettings& settings, Place at) {
+  LocScope scope(at);
   const void* fields[] = {&settings.normalized_shape, &settings.eps, &settings.affine, &settings.bias};
   return layer_block(nn::layers::LayerNorm, fields, nullptr);
 }
 
-Block Linear(int64_t output_dims, const LinearSettings& settings) {
+Block Linear(int64_t output_dims, const LinearSettings& settings, Place at) {
+  LocScope scope(at);
   int64_t input_dims = settings.input_dims.value_or(0);
   const void* fields[] = {&input_dims, &output_dims, &settings.bias};
   return layer_block(nn::layers::Linear, fields, nullptr);
 }
 
-Block MSELoss(std::string_view reduction) {
-  uint8_t reduction_choice = nn::choice_of(nn::layers::MSELoss, 0, reduction);
+Block MSELoss(std::string_view reduction, Place at) {
+  LocScope scope(at);
+  uint8_t reduction_choice = nn::choice_of(nn::layers::MSELoss, 0, reduction, at);
   const void* fields[] = {&reduction_choice};
   return layer_block(nn::layers::MSELoss, fields, nullptr);
 }
 
-Block MarginRankingLoss(double margin, std::string_view reduction) {
-  uint8_t reduction_choice = nn::choice_of(nn::layers::MarginRankingLoss, 1, reduction);
+Block MarginRankingLoss(double margin, std::string_view reduction, Place at) {
+  LocScope scope(at);
+  uint8_t reduction_choice = nn::choice_of(nn::layers::MarginRankingLoss, 1, reduction, at);
   const void* fields[] = {&margin, &reduction_choice};
   return layer_block(nn::layers::MarginRankingLoss, fields, nullptr);
 }
 
-Block MaxPool1d(const Ints& kernel_size, const MaxPool1dSettings& settings) {
+Block MaxPool1d(const Ints& kernel_size, const MaxPool1dSettings& settings, Place at) {
+  LocScope scope(at);
   const void* fields[] = {&kernel_size, &settings.stride, &settings.padding, &settings.dilation, &settings.channels_last};
   return layer_block(nn::layers::MaxPool1d, fields, nullptr);
 }
 
-Block MaxPool2d(const Ints& kernel_size, const MaxPool2dSettings& settings) {
+Block MaxPool2d(const Ints& kernel_size, const MaxPool2dSettings& settings, Place at) {
+  LocScope scope(at);
   const void* fields[] = {&kernel_size, &settings.stride, &settings.padding, &settings.dilation, &settings.channels_last};
   return layer_block(nn::layers::MaxPool2d, fields, nullptr);
 }
 
-Block MaxPool3d(const Ints& kernel_size, const MaxPool3dSettings& settings) {
+Block MaxPool3d(const Ints& kernel_size, const MaxPool3dSettings& settings, Place at) {
+  LocScope scope(at);
   const void* fields[] = {&kernel_size, &settings.stride, &settings.padding, &settings.dilation, &settings.channels_last};
   return layer_block(nn::layers::MaxPool3d, fields, nullptr);
 }
 
-Block NLLLoss(int64_t ignore_index, std::string_view reduction, Maybe<Axis> axis) {
-  uint8_t reduction_choice = nn::choice_of(nn::layers::NLLLoss, 1, reduction);
+Block NLLLoss(int64_t ignore_index, std::string_view reduction, Maybe<Axis> axis, Place at) {
+  LocScope scope(at);
+  uint8_t reduction_choice = nn::choice_of(nn::layers::NLLLoss, 1, reduction, at);
   const void* fields[] = {&ignore_index, &reduction_choice, &axis};
   return layer_block(nn::layers::NLLLoss, fields, nullptr);
 }
 
-Block PixelShuffle(int64_t upscale_factor, bool channels_last) {
+Block PixelShuffle(int64_t upscale_factor, bool channels_last, Place at) {
+  LocScope scope(at);
   const void* fields[] = {&upscale_factor, &channels_last};
   return layer_block(nn::layers::PixelShuffle, fields, nullptr);
 }
 
-Block PixelUnshuffle(int64_t downscale_factor, bool channels_last) {
+Block PixelUnshuffle(int64_t downscale_factor, bool channels_last, Place at) {
+  LocScope scope(at);
   const void* fields[] = {&downscale_factor, &channels_last};
   return layer_block(nn::layers::PixelUnshuffle, fields, nullptr);
 }
 
-Block RMSNorm(const RMSNormSettings& settings) {
+Block RMSNorm(const RMSNormSettings& settings, Place at) {
+  LocScope scope(at);
   int64_t dims = settings.dims.value_or(0);
   const void* fields[] = {&dims, &settings.eps, &settings.affine};
   return layer_block(nn::layers::RMSNorm, fields, nullptr);
 }
 
-Block RNNCell(int64_t input_size, int64_t hidden_size, bool bias, std::string_view nonlinearity) {
-  uint8_t nonlinearity_choice = nn::choice_of(nn::layers::RNNCell, 3, nonlinearity);
+Block RNNCell(int64_t input_size, int64_t hidden_size, bool bias, std::string_view nonlinearity, Place at) {
+  LocScope scope(at);
+  uint8_t nonlinearity_choice = nn::choice_of(nn::layers::RNNCell, 3, nonlinearity, at);
   const void* fields[] = {&input_size, &hidden_size, &bias, &nonlinearity_choice};
   return layer_block(nn::layers::RNNCell, fields, nullptr);
 }
 
-Block ReflectionPad1d(const Ints& padding, bool channels_last) {
+Block ReflectionPad1d(const Ints& padding, bool channels_last, Place at) {
+  LocScope scope(at);
   const void* fields[] = {&padding, &channels_last};
   return layer_block(nn::layers::ReflectionPad1d, fields, nullptr);
 }
 
-Block ReflectionPad2d(const Ints& padding, bool channels_last) {
+Block ReflectionPad2d(const Ints& padding, bool channels_last, Place at) {
+  LocScope scope(at);
   const void* fields[] = {&padding, &channels_last};
   return layer_block(nn::layers::ReflectionPad2d, fields, nullptr);
 }
 
-Block ReflectionPad3d(const Ints& padding, bool channels_last) {
+Block ReflectionPad3d(const Ints& padding, bool channels_last, Place at) {
+  LocScope scope(at);
   const void* fields[] = {&padding, &channels_last};
   return layer_block(nn::layers::ReflectionPad3d, fields, nullptr);
 }
 
-Block ReplicationPad1d(const Ints& padding, bool channels_last) {
+Block ReplicationPad1d(const Ints& padding, bool channels_last, Place at) {
+  LocScope scope(at);
   const void* fields[] = {&padding, &channels_last};
   return layer_block(nn::layers::ReplicationPad1d, fields, nullptr);
 }
 
-Block ReplicationPad2d(const Ints& padding, bool channels_last) {
+Block ReplicationPad2d(const Ints& padding, bool channels_last, Place at) {
+  LocScope scope(at);
   const void* fields[] = {&padding, &channels_last};
   return layer_block(nn::layers::ReplicationPad2d, fields, nullptr);
 }
 
-Block ReplicationPad3d(const Ints& padding, bool channels_last) {
+Block ReplicationPad3d(const Ints& padding, bool channels_last, Place at) {
+  LocScope scope(at);
   const void* fields[] = {&padding, &channels_last};
   return layer_block(nn::layers::ReplicationPad3d, fields, nullptr);
 }
 
-Block RoPE(int64_t dims, const RoPESettings& settings) {
+Block RoPE(int64_t dims, const RoPESettings& settings, Place at) {
+  LocScope scope(at);
   const void* fields[] = {&dims, &settings.traditional, &settings.base, &settings.scale};
   const void* options[] = {&settings.offset};
   return layer_block(nn::layers::RoPE, fields, options);
 }
 
-Block SinusoidalPositionalEncoding(int64_t dims, const SinusoidalPositionalEncodingSettings& settings) {
+Block SinusoidalPositionalEncoding(int64_t dims, const SinusoidalPositionalEncodingSettings& settings, Place at) {
+  LocScope scope(at);
   const void* fields[] = {&dims, &settings.min_freq, &settings.max_freq, &settings.scale, &settings.cos_first, &settings.full_turns};
   return layer_block(nn::layers::SinusoidalPositionalEncoding, fields, nullptr);
 }
 
-Block SmoothL1Loss(double beta, std::string_view reduction) {
-  uint8_t reduction_choice = nn::choice_of(nn::layers::SmoothL1Loss, 1, reduction);
+Block SmoothL1Loss(double beta, std::string_view reduction, Place at) {
+  LocScope scope(at);
+  uint8_t reduction_choice = nn::choice_of(nn::layers::SmoothL1Loss, 1, reduction, at);
   const void* fields[] = {&beta, &reduction_choice};
   return layer_block(nn::layers::SmoothL1Loss, fields, nullptr);
 }
 
-Block TripletMarginLoss(const TripletMarginLossSettings& settings) {
-  uint8_t reduction_choice = nn::choice_of(nn::layers::TripletMarginLoss, 4, settings.reduction);
+Block TripletMarginLoss(const TripletMarginLossSettings& settings, Place at) {
+  LocScope scope(at);
+  uint8_t reduction_choice = nn::choice_of(nn::layers::TripletMarginLoss, 4, settings.reduction, at);
   const void* fields[] = {&settings.axis, &settings.p, &settings.margin, &settings.eps, &reduction_choice};
   return layer_block(nn::layers::TripletMarginLoss, fields, nullptr);
 }
 
-Block ZeroPad1d(const Ints& padding, bool channels_last) {
+Block ZeroPad1d(const Ints& padding, bool channels_last, Place at) {
+  LocScope scope(at);
   const void* fields[] = {&padding, &channels_last};
   return layer_block(nn::layers::ZeroPad1d, fields, nullptr);
 }
 
-Block ZeroPad2d(const Ints& padding, bool channels_last) {
+Block ZeroPad2d(const Ints& padding, bool channels_last, Place at) {
+  LocScope scope(at);
   const void* fields[] = {&padding, &channels_last};
   return layer_block(nn::layers::ZeroPad2d, fields, nullptr);
 }
 
-Block ZeroPad3d(const Ints& padding, bool channels_last) {
+Block ZeroPad3d(const Ints& padding, bool channels_last, Place at) {
+  LocScope scope(at);
   const void* fields[] = {&padding, &channels_last};
   return layer_block(nn::layers::ZeroPad3d, fields, nullptr);
 }
 
-Block MultiHeadAttention(int64_t dims, int64_t num_heads, const MultiHeadAttentionSettings& settings) {
+Block MultiHeadAttention(int64_t dims, int64_t num_heads, const MultiHeadAttentionSettings& settings, Place at) {
+  LocScope scope(at);
   const void* fields[] = {&dims, &num_heads, &settings.bias, &settings.key_dims, &settings.value_dims, &settings.batch_first};
   const void* options[] = {&settings.causal};
   return layer_block(nn::layers::MultiHeadAttention, fields, options);

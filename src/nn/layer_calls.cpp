@@ -142,7 +142,8 @@ int named_field(const FieldList& fields, size_t i) {
   return found ? static_cast<int>(found - fields.items.data()) : -1;
 }
 
-uint8_t choice_of(const LayerDef& def, size_t field, std::string_view name) {
+uint8_t choice_of(const LayerDef& def, size_t field, std::string_view name, const Place& at) {
+  LocScope scope(at);
   FieldList fields = list_fields(*def.attrs, nullptr);
   ChoiceNames choices = fields.items[field].choices;
   auto found = std::ranges::find(choices, name);
@@ -290,7 +291,9 @@ static void unpack(const AttrKind& kind, void* attrs, void* const* fields) {
   }
 }
 
-void make_layer(const LayerDef& def, void* const* fields, std::span<Tensor* const> tensors) {
+void make_layer(const LayerDef& def, void* const* fields, std::span<Tensor* const> tensors,
+                const Place& at) {
+  LocScope scope(at);
   AttrBuffer attrs;
   pack(*def.attrs, attrs.data, fields);
   prepare_attrs(def, attrs.data, def.name);

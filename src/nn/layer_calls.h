@@ -1,6 +1,8 @@
 #pragma once
 // Functions derived from the record of a layer: checks, creation of its tensors, and calls.
+#include "ir/place.h"
 #include "nn/layerdef.h"
+#include "tenon/nn/visit.h"
 
 namespace tn::nn {
 
@@ -20,7 +22,7 @@ bool has_tensor(const LayerDef& def, const TensorDef& tensor, const void* attrs)
 /// none.
 int named_field(const FieldList& fields, size_t i);
 /// The number of a choice. Fails for a name that it does not have.
-uint8_t choice_of(const LayerDef& def, size_t field, std::string_view name);
+uint8_t choice_of(const LayerDef& def, size_t field, std::string_view name, const Place& at);
 /// A shape pattern with these attributes substituted; unknown sizes (0) keep their names.
 Pattern pattern_of(const LayerDef& def, const void* attrs, std::string_view shape);
 /// The same for an input or a result, whose channels may be last.
@@ -47,7 +49,8 @@ Tensors call_layer(const LayerDef& def, const FunctionDef& function, const void*
 // For the classes (generated), which pass their members and the arguments of calls.
 
 /// Draws the tensors of a new layer. `fields` are the attributes, in order; they become canonical.
-void make_layer(const LayerDef& def, void* const* fields, std::span<Tensor* const> tensors);
+void make_layer(const LayerDef& def, void* const* fields, std::span<Tensor* const> tensors,
+                const Place& at);
 /// The call of a layer object. Null `fields` are those that only decide which tensors exist.
 struct ObjectCall {
   int function = 0;

@@ -9,9 +9,9 @@
 
 namespace tn::nn {
 
-ALiBi::ALiBi() {
+ALiBi::ALiBi(Place at) {
   std::span<Tensor* const> tensors;
-  make_layer(layers::ALiBi, nullptr, tensors);
+  make_layer(layers::ALiBi, nullptr, tensors, at);
 }
 
 Tensor ALiBi::operator()(const Operand& scores, int64_t offset, const Operand& mask) const {
@@ -38,11 +38,11 @@ Tensor ALiBi::bias(int64_t heads, int64_t queries, int64_t keys, int64_t offset)
   });
 }
 
-AdaptiveAvgPool1d::AdaptiveAvgPool1d(const Ints& output_size, bool channels_last)
+AdaptiveAvgPool1d::AdaptiveAvgPool1d(const Ints& output_size, bool channels_last, Place at)
     : output_size(output_size), channels_last(channels_last) {
   void* fields[] = {&this->output_size, &this->channels_last};
   std::span<Tensor* const> tensors;
-  make_layer(layers::AdaptiveAvgPool1d, fields, tensors);
+  make_layer(layers::AdaptiveAvgPool1d, fields, tensors, at);
 }
 
 Tensor AdaptiveAvgPool1d::operator()(const Operand& x) const {
@@ -57,11 +57,11 @@ Tensor AdaptiveAvgPool1d::operator()(const Operand& x) const {
   });
 }
 
-AdaptiveAvgPool2d::AdaptiveAvgPool2d(const Ints& output_size, bool channels_last)
+AdaptiveAvgPool2d::AdaptiveAvgPool2d(const Ints& output_size, bool channels_last, Place at)
     : output_size(output_size), channels_last(channels_last) {
   void* fields[] = {&this->output_size, &this->channels_last};
   std::span<Tensor* const> tensors;
-  make_layer(layers::AdaptiveAvgPool2d, fields, tensors);
+  make_layer(layers::AdaptiveAvgPool2d, fields, tensors, at);
 }
 
 Tensor AdaptiveAvgPool2d::operator()(const Operand& x) const {
@@ -76,11 +76,11 @@ Tensor AdaptiveAvgPool2d::operator()(const Operand& x) const {
   });
 }
 
-AdaptiveAvgPool3d::AdaptiveAvgPool3d(const Ints& output_size, bool channels_last)
+AdaptiveAvgPool3d::AdaptiveAvgPool3d(const Ints& output_size, bool channels_last, Place at)
     : output_size(output_size), channels_last(channels_last) {
   void* fields[] = {&this->output_size, &this->channels_last};
   std::span<Tensor* const> tensors;
-  make_layer(layers::AdaptiveAvgPool3d, fields, tensors);
+  make_layer(layers::AdaptiveAvgPool3d, fields, tensors, at);
 }
 
 Tensor AdaptiveAvgPool3d::operator()(const Operand& x) const {
@@ -95,11 +95,11 @@ Tensor AdaptiveAvgPool3d::operator()(const Operand& x) const {
   });
 }
 
-AdaptiveMaxPool1d::AdaptiveMaxPool1d(const Ints& output_size, bool channels_last)
+AdaptiveMaxPool1d::AdaptiveMaxPool1d(const Ints& output_size, bool channels_last, Place at)
     : output_size(output_size), channels_last(channels_last) {
   void* fields[] = {&this->output_size, &this->channels_last};
   std::span<Tensor* const> tensors;
-  make_layer(layers::AdaptiveMaxPool1d, fields, tensors);
+  make_layer(layers::AdaptiveMaxPool1d, fields, tensors, at);
 }
 
 Tensor AdaptiveMaxPool1d::operator()(const Operand& x) const {
@@ -114,11 +114,11 @@ Tensor AdaptiveMaxPool1d::operator()(const Operand& x) const {
   });
 }
 
-AdaptiveMaxPool2d::AdaptiveMaxPool2d(const Ints& output_size, bool channels_last)
+AdaptiveMaxPool2d::AdaptiveMaxPool2d(const Ints& output_size, bool channels_last, Place at)
     : output_size(output_size), channels_last(channels_last) {
   void* fields[] = {&this->output_size, &this->channels_last};
   std::span<Tensor* const> tensors;
-  make_layer(layers::AdaptiveMaxPool2d, fields, tensors);
+  make_layer(layers::AdaptiveMaxPool2d, fields, tensors, at);
 }
 
 Tensor AdaptiveMaxPool2d::operator()(const Operand& x) const {
@@ -133,11 +133,11 @@ Tensor AdaptiveMaxPool2d::operator()(const Operand& x) const {
   });
 }
 
-AdaptiveMaxPool3d::AdaptiveMaxPool3d(const Ints& output_size, bool channels_last)
+AdaptiveMaxPool3d::AdaptiveMaxPool3d(const Ints& output_size, bool channels_last, Place at)
     : output_size(output_size), channels_last(channels_last) {
   void* fields[] = {&this->output_size, &this->channels_last};
   std::span<Tensor* const> tensors;
-  make_layer(layers::AdaptiveMaxPool3d, fields, tensors);
+  make_layer(layers::AdaptiveMaxPool3d, fields, tensors, at);
 }
 
 Tensor AdaptiveMaxPool3d::operator()(const Operand& x) const {
@@ -152,12 +152,12 @@ Tensor AdaptiveMaxPool3d::operator()(const Operand& x) const {
   });
 }
 
-AvgPool1d::AvgPool1d(const Ints& kernel_size, const AvgPool1dSettings& settings)
+AvgPool1d::AvgPool1d(const Ints& kernel_size, const AvgPool1dSettings& settings, Place at)
     : kernel_size(kernel_size), stride(settings.stride), padding(settings.padding), count_include_pad(settings.count_include_pad), channels_last(settings.channels_last) {
   [[maybe_unused]] AvgPool1dSettings given = settings;
   void* fields[] = {&this->kernel_size, &this->stride, &this->padding, &this->count_include_pad, &this->channels_last};
   std::span<Tensor* const> tensors;
-  make_layer(layers::AvgPool1d, fields, tensors);
+  make_layer(layers::AvgPool1d, fields, tensors, at);
 }
 
 Tensor AvgPool1d::operator()(const Operand& x) const {
@@ -172,12 +172,12 @@ Tensor AvgPool1d::operator()(const Operand& x) const {
   });
 }
 
-AvgPool2d::AvgPool2d(const Ints& kernel_size, const AvgPool2dSettings& settings)
+AvgPool2d::AvgPool2d(const Ints& kernel_size, const AvgPool2dSettings& settings, Place at)
     : kernel_size(kernel_size), stride(settings.stride), padding(settings.padding), count_include_pad(settings.count_include_pad), channels_last(settings.channels_last) {
   [[maybe_unused]] AvgPool2dSettings given = settings;
   void* fields[] = {&this->kernel_size, &this->stride, &this->padding, &this->count_include_pad, &this->channels_last};
   std::span<Tensor* const> tensors;
-  make_layer(layers::AvgPool2d, fields, tensors);
+  make_layer(layers::AvgPool2d, fields, tensors, at);
 }
 
 Tensor AvgPool2d::operator()(const Operand& x) const {
@@ -192,12 +192,12 @@ Tensor AvgPool2d::operator()(const Operand& x) const {
   });
 }
 
-AvgPool3d::AvgPool3d(const Ints& kernel_size, const AvgPool3dSettings& settings)
+AvgPool3d::AvgPool3d(const Ints& kernel_size, const AvgPool3dSettings& settings, Place at)
     : kernel_size(kernel_size), stride(settings.stride), padding(settings.padding), count_include_pad(settings.count_include_pad), channels_last(settings.channels_last) {
   [[maybe_unused]] AvgPool3dSettings given = settings;
   void* fields[] = {&this->kernel_size, &this->stride, &this->padding, &this->count_include_pad, &this->channels_last};
   std::span<Tensor* const> tensors;
-  make_layer(layers::AvgPool3d, fields, tensors);
+  make_layer(layers::AvgPool3d, fields, tensors, at);
 }
 
 Tensor AvgPool3d::operator()(const Operand& x) const {
@@ -212,11 +212,11 @@ Tensor AvgPool3d::operator()(const Operand& x) const {
   });
 }
 
-BCELoss::BCELoss(std::string_view reduction, const Tensor& weight)
-    : reduction(choice_of(layers::BCELoss, 0, reduction)), weight(weight) {
+BCELoss::BCELoss(std::string_view reduction, const Tensor& weight, Place at)
+    : reduction(choice_of(layers::BCELoss, 0, reduction, at)), weight(weight) {
   void* fields[] = {&this->reduction};
   Tensor* tensors[] = {&this->weight};
-  make_layer(layers::BCELoss, fields, tensors);
+  make_layer(layers::BCELoss, fields, tensors, at);
 }
 
 Tensor BCELoss::operator()(const Operand& input, const Operand& target) const {
@@ -232,11 +232,11 @@ Tensor BCELoss::operator()(const Operand& input, const Operand& target) const {
   });
 }
 
-BCEWithLogitsLoss::BCEWithLogitsLoss(std::string_view reduction, const Tensor& weight, const Tensor& pos_weight)
-    : reduction(choice_of(layers::BCEWithLogitsLoss, 0, reduction)), weight(weight), pos_weight(pos_weight) {
+BCEWithLogitsLoss::BCEWithLogitsLoss(std::string_view reduction, const Tensor& weight, const Tensor& pos_weight, Place at)
+    : reduction(choice_of(layers::BCEWithLogitsLoss, 0, reduction, at)), weight(weight), pos_weight(pos_weight) {
   void* fields[] = {&this->reduction};
   Tensor* tensors[] = {&this->weight, &this->pos_weight};
-  make_layer(layers::BCEWithLogitsLoss, fields, tensors);
+  make_layer(layers::BCEWithLogitsLoss, fields, tensors, at);
 }
 
 Tensor BCEWithLogitsLoss::operator()(const Operand& input, const Operand& target) const {
@@ -252,12 +252,12 @@ Tensor BCEWithLogitsLoss::operator()(const Operand& input, const Operand& target
   });
 }
 
-BatchNorm::BatchNorm(int64_t num_features, const BatchNormSettings& settings)
+BatchNorm::BatchNorm(int64_t num_features, const BatchNormSettings& settings, Place at)
     : num_features(num_features), eps(settings.eps), momentum(settings.momentum), channels_last(settings.channels_last) {
   [[maybe_unused]] BatchNormSettings given = settings;
   void* fields[] = {&this->num_features, &this->eps, &this->momentum, &given.affine, &given.track_running_stats, &this->channels_last};
   Tensor* tensors[] = {&this->weight, &this->bias, &this->running_mean, &this->running_var};
-  make_layer(layers::BatchNorm, fields, tensors);
+  make_layer(layers::BatchNorm, fields, tensors, at);
 }
 
 Tensor BatchNorm::operator()(const Operand& x) {
@@ -284,12 +284,12 @@ Tensor BatchNorm::operator()(const Operand& x) const {
   });
 }
 
-BatchNorm1d::BatchNorm1d(int64_t num_features, const BatchNorm1dSettings& settings)
+BatchNorm1d::BatchNorm1d(int64_t num_features, const BatchNorm1dSettings& settings, Place at)
     : num_features(num_features), eps(settings.eps), momentum(settings.momentum), channels_last(settings.channels_last) {
   [[maybe_unused]] BatchNorm1dSettings given = settings;
   void* fields[] = {&this->num_features, &this->eps, &this->momentum, &given.affine, &given.track_running_stats, &this->channels_last};
   Tensor* tensors[] = {&this->weight, &this->bias, &this->running_mean, &this->running_var};
-  make_layer(layers::BatchNorm1d, fields, tensors);
+  make_layer(layers::BatchNorm1d, fields, tensors, at);
 }
 
 Tensor BatchNorm1d::operator()(const Operand& x) {
@@ -316,12 +316,12 @@ Tensor BatchNorm1d::operator()(const Operand& x) const {
   });
 }
 
-BatchNorm2d::BatchNorm2d(int64_t num_features, const BatchNorm2dSettings& settings)
+BatchNorm2d::BatchNorm2d(int64_t num_features, const BatchNorm2dSettings& settings, Place at)
     : num_features(num_features), eps(settings.eps), momentum(settings.momentum), channels_last(settings.channels_last) {
   [[maybe_unused]] BatchNorm2dSettings given = settings;
   void* fields[] = {&this->num_features, &this->eps, &this->momentum, &given.affine, &given.track_running_stats, &this->channels_last};
   Tensor* tensors[] = {&this->weight, &this->bias, &this->running_mean, &this->running_var};
-  make_layer(layers::BatchNorm2d, fields, tensors);
+  make_layer(layers::BatchNorm2d, fields, tensors, at);
 }
 
 Tensor BatchNorm2d::operator()(const Operand& x) {
@@ -348,12 +348,12 @@ Tensor BatchNorm2d::operator()(const Operand& x) const {
   });
 }
 
-BatchNorm3d::BatchNorm3d(int64_t num_features, const BatchNorm3dSettings& settings)
+BatchNorm3d::BatchNorm3d(int64_t num_features, const BatchNorm3dSettings& settings, Place at)
     : num_features(num_features), eps(settings.eps), momentum(settings.momentum), channels_last(settings.channels_last) {
   [[maybe_unused]] BatchNorm3dSettings given = settings;
   void* fields[] = {&this->num_features, &this->eps, &this->momentum, &given.affine, &given.track_running_stats, &this->channels_last};
   Tensor* tensors[] = {&this->weight, &this->bias, &this->running_mean, &this->running_var};
-  make_layer(layers::BatchNorm3d, fields, tensors);
+  make_layer(layers::BatchNorm3d, fields, tensors, at);
 }
 
 Tensor BatchNorm3d::operator()(const Operand& x) {
@@ -380,11 +380,11 @@ Tensor BatchNorm3d::operator()(const Operand& x) const {
   });
 }
 
-Bilinear::Bilinear(int64_t input1_dims, int64_t input2_dims, int64_t output_dims, bool bias)
+Bilinear::Bilinear(int64_t input1_dims, int64_t input2_dims, int64_t output_dims, bool bias, Place at)
     : input1_dims(input1_dims), input2_dims(input2_dims), output_dims(output_dims) {
   void* fields[] = {&this->input1_dims, &this->input2_dims, &this->output_dims, &bias};
   Tensor* tensors[] = {&this->weight, &this->bias};
-  make_layer(layers::Bilinear, fields, tensors);
+  make_layer(layers::Bilinear, fields, tensors, at);
 }
 
 Tensor Bilinear::operator()(const Operand& x1, const Operand& x2) const {
@@ -400,11 +400,11 @@ Tensor Bilinear::operator()(const Operand& x1, const Operand& x2) const {
   });
 }
 
-CircularPad1d::CircularPad1d(const Ints& padding, bool channels_last)
+CircularPad1d::CircularPad1d(const Ints& padding, bool channels_last, Place at)
     : padding(padding), channels_last(channels_last) {
   void* fields[] = {&this->padding, &this->channels_last};
   std::span<Tensor* const> tensors;
-  make_layer(layers::CircularPad1d, fields, tensors);
+  make_layer(layers::CircularPad1d, fields, tensors, at);
 }
 
 Tensor CircularPad1d::operator()(const Operand& x) const {
@@ -419,11 +419,11 @@ Tensor CircularPad1d::operator()(const Operand& x) const {
   });
 }
 
-CircularPad2d::CircularPad2d(const Ints& padding, bool channels_last)
+CircularPad2d::CircularPad2d(const Ints& padding, bool channels_last, Place at)
     : padding(padding), channels_last(channels_last) {
   void* fields[] = {&this->padding, &this->channels_last};
   std::span<Tensor* const> tensors;
-  make_layer(layers::CircularPad2d, fields, tensors);
+  make_layer(layers::CircularPad2d, fields, tensors, at);
 }
 
 Tensor CircularPad2d::operator()(const Operand& x) const {
@@ -438,11 +438,11 @@ Tensor CircularPad2d::operator()(const Operand& x) const {
   });
 }
 
-CircularPad3d::CircularPad3d(const Ints& padding, bool channels_last)
+CircularPad3d::CircularPad3d(const Ints& padding, bool channels_last, Place at)
     : padding(padding), channels_last(channels_last) {
   void* fields[] = {&this->padding, &this->channels_last};
   std::span<Tensor* const> tensors;
-  make_layer(layers::CircularPad3d, fields, tensors);
+  make_layer(layers::CircularPad3d, fields, tensors, at);
 }
 
 Tensor CircularPad3d::operator()(const Operand& x) const {
@@ -457,11 +457,11 @@ Tensor CircularPad3d::operator()(const Operand& x) const {
   });
 }
 
-ConstantPad1d::ConstantPad1d(const Ints& padding, double value, bool channels_last)
+ConstantPad1d::ConstantPad1d(const Ints& padding, double value, bool channels_last, Place at)
     : padding(padding), value(value), channels_last(channels_last) {
   void* fields[] = {&this->padding, &this->value, &this->channels_last};
   std::span<Tensor* const> tensors;
-  make_layer(layers::ConstantPad1d, fields, tensors);
+  make_layer(layers::ConstantPad1d, fields, tensors, at);
 }
 
 Tensor ConstantPad1d::operator()(const Operand& x) const {
@@ -476,11 +476,11 @@ Tensor ConstantPad1d::operator()(const Operand& x) const {
   });
 }
 
-ConstantPad2d::ConstantPad2d(const Ints& padding, double value, bool channels_last)
+ConstantPad2d::ConstantPad2d(const Ints& padding, double value, bool channels_last, Place at)
     : padding(padding), value(value), channels_last(channels_last) {
   void* fields[] = {&this->padding, &this->value, &this->channels_last};
   std::span<Tensor* const> tensors;
-  make_layer(layers::ConstantPad2d, fields, tensors);
+  make_layer(layers::ConstantPad2d, fields, tensors, at);
 }
 
 Tensor ConstantPad2d::operator()(const Operand& x) const {
@@ -495,11 +495,11 @@ Tensor ConstantPad2d::operator()(const Operand& x) const {
   });
 }
 
-ConstantPad3d::ConstantPad3d(const Ints& padding, double value, bool channels_last)
+ConstantPad3d::ConstantPad3d(const Ints& padding, double value, bool channels_last, Place at)
     : padding(padding), value(value), channels_last(channels_last) {
   void* fields[] = {&this->padding, &this->value, &this->channels_last};
   std::span<Tensor* const> tensors;
-  make_layer(layers::ConstantPad3d, fields, tensors);
+  make_layer(layers::ConstantPad3d, fields, tensors, at);
 }
 
 Tensor ConstantPad3d::operator()(const Operand& x) const {
@@ -514,12 +514,12 @@ Tensor ConstantPad3d::operator()(const Operand& x) const {
   });
 }
 
-Conv::Conv(int64_t in_channels, int64_t out_channels, const Ints& kernel_size, const ConvSettings& settings)
-    : in_channels(in_channels), out_channels(out_channels), kernel_size(kernel_size), stride(settings.stride), padding(settings.padding), padding_by(choice_of(layers::Conv, 5, settings.padding_by)), dilation(settings.dilation), groups(settings.groups), padding_mode(choice_of(layers::Conv, 9, settings.padding_mode)), channels_last(settings.channels_last) {
+Conv::Conv(int64_t in_channels, int64_t out_channels, const Ints& kernel_size, const ConvSettings& settings, Place at)
+    : in_channels(in_channels), out_channels(out_channels), kernel_size(kernel_size), stride(settings.stride), padding(settings.padding), padding_by(choice_of(layers::Conv, 5, settings.padding_by, at)), dilation(settings.dilation), groups(settings.groups), padding_mode(choice_of(layers::Conv, 9, settings.padding_mode, at)), channels_last(settings.channels_last) {
   [[maybe_unused]] ConvSettings given = settings;
   void* fields[] = {&this->in_channels, &this->out_channels, &this->kernel_size, &this->stride, &this->padding, &this->padding_by, &this->dilation, &this->groups, &given.bias, &this->padding_mode, &this->channels_last};
   Tensor* tensors[] = {&this->weight, &this->bias};
-  make_layer(layers::Conv, fields, tensors);
+  make_layer(layers::Conv, fields, tensors, at);
 }
 
 Tensor Conv::operator()(const Operand& x) const {
@@ -534,12 +534,12 @@ Tensor Conv::operator()(const Operand& x) const {
   });
 }
 
-Conv1d::Conv1d(int64_t in_channels, int64_t out_channels, const Ints& kernel_size, const Conv1dSettings& settings)
-    : in_channels(in_channels), out_channels(out_channels), kernel_size(kernel_size), stride(settings.stride), padding(settings.padding), padding_by(choice_of(layers::Conv1d, 5, settings.padding_by)), dilation(settings.dilation), groups(settings.groups), padding_mode(choice_of(layers::Conv1d, 9, settings.padding_mode)), channels_last(settings.channels_last) {
+Conv1d::Conv1d(int64_t in_channels, int64_t out_channels, const Ints& kernel_size, const Conv1dSettings& settings, Place at)
+    : in_channels(in_channels), out_channels(out_channels), kernel_size(kernel_size), stride(settings.stride), padding(settings.padding), padding_by(choice_of(layers::Conv1d, 5, settings.padding_by, at)), dilation(settings.dilation), groups(settings.groups), padding_mode(choice_of(layers::Conv1d, 9, settings.padding_mode, at)), channels_last(settings.channels_last) {
   [[maybe_unused]] Conv1dSettings given = settings;
   void* fields[] = {&this->in_channels, &this->out_channels, &this->kernel_size, &this->stride, &this->padding, &this->padding_by, &this->dilation, &this->groups, &given.bias, &this->padding_mode, &this->channels_last};
   Tensor* tensors[] = {&this->weight, &this->bias};
-  make_layer(layers::Conv1d, fields, tensors);
+  make_layer(layers::Conv1d, fields, tensors, at);
 }
 
 Tensor Conv1d::operator()(const Operand& x) const {
@@ -554,12 +554,12 @@ Tensor Conv1d::operator()(const Operand& x) const {
   });
 }
 
-Conv2d::Conv2d(int64_t in_channels, int64_t out_channels, const Ints& kernel_size, const Conv2dSettings& settings)
-    : in_channels(in_channels), out_channels(out_channels), kernel_size(kernel_size), stride(settings.stride), padding(settings.padding), padding_by(choice_of(layers::Conv2d, 5, settings.padding_by)), dilation(settings.dilation), groups(settings.groups), padding_mode(choice_of(layers::Conv2d, 9, settings.padding_mode)), channels_last(settings.channels_last) {
+Conv2d::Conv2d(int64_t in_channels, int64_t out_channels, const Ints& kernel_size, const Conv2dSettings& settings, Place at)
+    : in_channels(in_channels), out_channels(out_channels), kernel_size(kernel_size), stride(settings.stride), padding(settings.padding), padding_by(choice_of(layers::Conv2d, 5, settings.padding_by, at)), dilation(settings.dilation), groups(settings.groups), padding_mode(choice_of(layers::Conv2d, 9, settings.padding_mode, at)), channels_last(settings.channels_last) {
   [[maybe_unused]] Conv2dSettings given = settings;
   void* fields[] = {&this->in_channels, &this->out_channels, &this->kernel_size, &this->stride, &this->padding, &this->padding_by, &this->dilation, &this->groups, &given.bias, &this->padding_mode, &this->channels_last};
   Tensor* tensors[] = {&this->weight, &this->bias};
-  make_layer(layers::Conv2d, fields, tensors);
+  make_layer(layers::Conv2d, fields, tensors, at);
 }
 
 Tensor Conv2d::operator()(const Operand& x) const {
@@ -574,12 +574,12 @@ Tensor Conv2d::operator()(const Operand& x) const {
   });
 }
 
-Conv3d::Conv3d(int64_t in_channels, int64_t out_channels, const Ints& kernel_size, const Conv3dSettings& settings)
-    : in_channels(in_channels), out_channels(out_channels), kernel_size(kernel_size), stride(settings.stride), padding(settings.padding), padding_by(choice_of(layers::Conv3d, 5, settings.padding_by)), dilation(settings.dilation), groups(settings.groups), padding_mode(choice_of(layers::Conv3d, 9, settings.padding_mode)), channels_last(settings.channels_last) {
+Conv3d::Conv3d(int64_t in_channels, int64_t out_channels, const Ints& kernel_size, const Conv3dSettings& settings, Place at)
+    : in_channels(in_channels), out_channels(out_channels), kernel_size(kernel_size), stride(settings.stride), padding(settings.padding), padding_by(choice_of(layers::Conv3d, 5, settings.padding_by, at)), dilation(settings.dilation), groups(settings.groups), padding_mode(choice_of(layers::Conv3d, 9, settings.padding_mode, at)), channels_last(settings.channels_last) {
   [[maybe_unused]] Conv3dSettings given = settings;
   void* fields[] = {&this->in_channels, &this->out_channels, &this->kernel_size, &this->stride, &this->padding, &this->padding_by, &this->dilation, &this->groups, &given.bias, &this->padding_mode, &this->channels_last};
   Tensor* tensors[] = {&this->weight, &this->bias};
-  make_layer(layers::Conv3d, fields, tensors);
+  make_layer(layers::Conv3d, fields, tensors, at);
 }
 
 Tensor Conv3d::operator()(const Operand& x) const {
@@ -594,12 +594,12 @@ Tensor Conv3d::operator()(const Operand& x) const {
   });
 }
 
-ConvTranspose::ConvTranspose(int64_t in_channels, int64_t out_channels, const Ints& kernel_size, const ConvTransposeSettings& settings)
+ConvTranspose::ConvTranspose(int64_t in_channels, int64_t out_channels, const Ints& kernel_size, const ConvTransposeSettings& settings, Place at)
     : in_channels(in_channels), out_channels(out_channels), kernel_size(kernel_size), stride(settings.stride), padding(settings.padding), output_padding(settings.output_padding), groups(settings.groups), dilation(settings.dilation), channels_last(settings.channels_last) {
   [[maybe_unused]] ConvTransposeSettings given = settings;
   void* fields[] = {&this->in_channels, &this->out_channels, &this->kernel_size, &this->stride, &this->padding, &this->output_padding, &this->groups, &given.bias, &this->dilation, &this->channels_last};
   Tensor* tensors[] = {&this->weight, &this->bias};
-  make_layer(layers::ConvTranspose, fields, tensors);
+  make_layer(layers::ConvTranspose, fields, tensors, at);
 }
 
 Tensor ConvTranspose::operator()(const Operand& x) const {
@@ -614,12 +614,12 @@ Tensor ConvTranspose::operator()(const Operand& x) const {
   });
 }
 
-ConvTranspose1d::ConvTranspose1d(int64_t in_channels, int64_t out_channels, const Ints& kernel_size, const ConvTranspose1dSettings& settings)
+ConvTranspose1d::ConvTranspose1d(int64_t in_channels, int64_t out_channels, const Ints& kernel_size, const ConvTranspose1dSettings& settings, Place at)
     : in_channels(in_channels), out_channels(out_channels), kernel_size(kernel_size), stride(settings.stride), padding(settings.padding), output_padding(settings.output_padding), groups(settings.groups), dilation(settings.dilation), channels_last(settings.channels_last) {
   [[maybe_unused]] ConvTranspose1dSettings given = settings;
   void* fields[] = {&this->in_channels, &this->out_channels, &this->kernel_size, &this->stride, &this->padding, &this->output_padding, &this->groups, &given.bias, &this->dilation, &this->channels_last};
   Tensor* tensors[] = {&this->weight, &this->bias};
-  make_layer(layers::ConvTranspose1d, fields, tensors);
+  make_layer(layers::ConvTranspose1d, fields, tensors, at);
 }
 
 Tensor ConvTranspose1d::operator()(const Operand& x) const {
@@ -634,12 +634,12 @@ Tensor ConvTranspose1d::operator()(const Operand& x) const {
   });
 }
 
-ConvTranspose2d::ConvTranspose2d(int64_t in_channels, int64_t out_channels, const Ints& kernel_size, const ConvTranspose2dSettings& settings)
+ConvTranspose2d::ConvTranspose2d(int64_t in_channels, int64_t out_channels, const Ints& kernel_size, const ConvTranspose2dSettings& settings, Place at)
     : in_channels(in_channels), out_channels(out_channels), kernel_size(kernel_size), stride(settings.stride), padding(settings.padding), output_padding(settings.output_padding), groups(settings.groups), dilation(settings.dilation), channels_last(settings.channels_last) {
   [[maybe_unused]] ConvTranspose2dSettings given = settings;
   void* fields[] = {&this->in_channels, &this->out_channels, &this->kernel_size, &this->stride, &this->padding, &this->output_padding, &this->groups, &given.bias, &this->dilation, &this->channels_last};
   Tensor* tensors[] = {&this->weight, &this->bias};
-  make_layer(layers::ConvTranspose2d, fields, tensors);
+  make_layer(layers::ConvTranspose2d, fields, tensors, at);
 }
 
 Tensor ConvTranspose2d::operator()(const Operand& x) const {
@@ -654,12 +654,12 @@ Tensor ConvTranspose2d::operator()(const Operand& x) const {
   });
 }
 
-ConvTranspose3d::ConvTranspose3d(int64_t in_channels, int64_t out_channels, const Ints& kernel_size, const ConvTranspose3dSettings& settings)
+ConvTranspose3d::ConvTranspose3d(int64_t in_channels, int64_t out_channels, const Ints& kernel_size, const ConvTranspose3dSettings& settings, Place at)
     : in_channels(in_channels), out_channels(out_channels), kernel_size(kernel_size), stride(settings.stride), padding(settings.padding), output_padding(settings.output_padding), groups(settings.groups), dilation(settings.dilation), channels_last(settings.channels_last) {
   [[maybe_unused]] ConvTranspose3dSettings given = settings;
   void* fields[] = {&this->in_channels, &this->out_channels, &this->kernel_size, &this->stride, &this->padding, &this->output_padding, &this->groups, &given.bias, &this->dilation, &this->channels_last};
   Tensor* tensors[] = {&this->weight, &this->bias};
-  make_layer(layers::ConvTranspose3d, fields, tensors);
+  make_layer(layers::ConvTranspose3d, fields, tensors, at);
 }
 
 Tensor ConvTranspose3d::operator()(const Operand& x) const {
@@ -674,12 +674,12 @@ Tensor ConvTranspose3d::operator()(const Operand& x) const {
   });
 }
 
-CrossEntropyLoss::CrossEntropyLoss(const CrossEntropyLossSettings& settings)
-    : label_smoothing(settings.label_smoothing), ignore_index(settings.ignore_index), reduction(choice_of(layers::CrossEntropyLoss, 2, settings.reduction)), axis(settings.axis), weight(settings.weight) {
+CrossEntropyLoss::CrossEntropyLoss(const CrossEntropyLossSettings& settings, Place at)
+    : label_smoothing(settings.label_smoothing), ignore_index(settings.ignore_index), reduction(choice_of(layers::CrossEntropyLoss, 2, settings.reduction, at)), axis(settings.axis), weight(settings.weight) {
   [[maybe_unused]] CrossEntropyLossSettings given = settings;
   void* fields[] = {&this->label_smoothing, &this->ignore_index, &this->reduction, &this->axis};
   Tensor* tensors[] = {&this->weight};
-  make_layer(layers::CrossEntropyLoss, fields, tensors);
+  make_layer(layers::CrossEntropyLoss, fields, tensors, at);
 }
 
 Tensor CrossEntropyLoss::operator()(const Operand& input, const Operand& target) const {
@@ -695,11 +695,11 @@ Tensor CrossEntropyLoss::operator()(const Operand& input, const Operand& target)
   });
 }
 
-Dropout::Dropout(double p)
+Dropout::Dropout(double p, Place at)
     : p(p) {
   void* fields[] = {&this->p};
   std::span<Tensor* const> tensors;
-  make_layer(layers::Dropout, fields, tensors);
+  make_layer(layers::Dropout, fields, tensors, at);
 }
 
 Tensor Dropout::operator()(const Operand& x) const {
@@ -714,11 +714,11 @@ Tensor Dropout::operator()(const Operand& x) const {
   });
 }
 
-Dropout2d::Dropout2d(double p, bool channels_last)
+Dropout2d::Dropout2d(double p, bool channels_last, Place at)
     : p(p), channels_last(channels_last) {
   void* fields[] = {&this->p, &this->channels_last};
   std::span<Tensor* const> tensors;
-  make_layer(layers::Dropout2d, fields, tensors);
+  make_layer(layers::Dropout2d, fields, tensors, at);
 }
 
 Tensor Dropout2d::operator()(const Operand& x) const {
@@ -733,11 +733,11 @@ Tensor Dropout2d::operator()(const Operand& x) const {
   });
 }
 
-Dropout3d::Dropout3d(double p, bool channels_last)
+Dropout3d::Dropout3d(double p, bool channels_last, Place at)
     : p(p), channels_last(channels_last) {
   void* fields[] = {&this->p, &this->channels_last};
   std::span<Tensor* const> tensors;
-  make_layer(layers::Dropout3d, fields, tensors);
+  make_layer(layers::Dropout3d, fields, tensors, at);
 }
 
 Tensor Dropout3d::operator()(const Operand& x) const {
@@ -752,11 +752,11 @@ Tensor Dropout3d::operator()(const Operand& x) const {
   });
 }
 
-Embedding::Embedding(int64_t num_embeddings, int64_t dims, Maybe<int64_t> padding_idx)
+Embedding::Embedding(int64_t num_embeddings, int64_t dims, Maybe<int64_t> padding_idx, Place at)
     : num_embeddings(num_embeddings), dims(dims), padding_idx(padding_idx) {
   void* fields[] = {&this->num_embeddings, &this->dims, &this->padding_idx};
   Tensor* tensors[] = {&this->weight};
-  make_layer(layers::Embedding, fields, tensors);
+  make_layer(layers::Embedding, fields, tensors, at);
 }
 
 Tensor Embedding::operator()(const Operand& indices) const {
@@ -783,11 +783,11 @@ Tensor Embedding::as_linear(const Operand& x) const {
   });
 }
 
-Flatten::Flatten(int64_t start_axis, int64_t end_axis)
+Flatten::Flatten(int64_t start_axis, int64_t end_axis, Place at)
     : start_axis(start_axis), end_axis(end_axis) {
   void* fields[] = {&this->start_axis, &this->end_axis};
   std::span<Tensor* const> tensors;
-  make_layer(layers::Flatten, fields, tensors);
+  make_layer(layers::Flatten, fields, tensors, at);
 }
 
 Tensor Flatten::operator()(const Operand& x) const {
@@ -802,11 +802,11 @@ Tensor Flatten::operator()(const Operand& x) const {
   });
 }
 
-GRUCell::GRUCell(int64_t input_size, int64_t hidden_size, bool bias)
+GRUCell::GRUCell(int64_t input_size, int64_t hidden_size, bool bias, Place at)
     : input_size(input_size), hidden_size(hidden_size) {
   void* fields[] = {&this->input_size, &this->hidden_size, &bias};
   Tensor* tensors[] = {&this->weight_ih, &this->weight_hh, &this->bias_ih, &this->bias_hh};
-  make_layer(layers::GRUCell, fields, tensors);
+  make_layer(layers::GRUCell, fields, tensors, at);
 }
 
 Tensor GRUCell::operator()(const Operand& x, const Operand& state) const {
@@ -822,11 +822,11 @@ Tensor GRUCell::operator()(const Operand& x, const Operand& state) const {
   });
 }
 
-GaussianNLLLoss::GaussianNLLLoss(bool full, double eps, std::string_view reduction)
-    : full(full), eps(eps), reduction(choice_of(layers::GaussianNLLLoss, 2, reduction)) {
+GaussianNLLLoss::GaussianNLLLoss(bool full, double eps, std::string_view reduction, Place at)
+    : full(full), eps(eps), reduction(choice_of(layers::GaussianNLLLoss, 2, reduction, at)) {
   void* fields[] = {&this->full, &this->eps, &this->reduction};
   std::span<Tensor* const> tensors;
-  make_layer(layers::GaussianNLLLoss, fields, tensors);
+  make_layer(layers::GaussianNLLLoss, fields, tensors, at);
 }
 
 Tensor GaussianNLLLoss::operator()(const Operand& input, const Operand& target, const Operand& var) const {
@@ -843,11 +843,11 @@ Tensor GaussianNLLLoss::operator()(const Operand& input, const Operand& target, 
   });
 }
 
-GlobalAvgPool1d::GlobalAvgPool1d(bool channels_last)
+GlobalAvgPool1d::GlobalAvgPool1d(bool channels_last, Place at)
     : channels_last(channels_last) {
   void* fields[] = {&this->channels_last};
   std::span<Tensor* const> tensors;
-  make_layer(layers::GlobalAvgPool1d, fields, tensors);
+  make_layer(layers::GlobalAvgPool1d, fields, tensors, at);
 }
 
 Tensor GlobalAvgPool1d::operator()(const Operand& x) const {
@@ -862,11 +862,11 @@ Tensor GlobalAvgPool1d::operator()(const Operand& x) const {
   });
 }
 
-GlobalAvgPool2d::GlobalAvgPool2d(bool channels_last)
+GlobalAvgPool2d::GlobalAvgPool2d(bool channels_last, Place at)
     : channels_last(channels_last) {
   void* fields[] = {&this->channels_last};
   std::span<Tensor* const> tensors;
-  make_layer(layers::GlobalAvgPool2d, fields, tensors);
+  make_layer(layers::GlobalAvgPool2d, fields, tensors, at);
 }
 
 Tensor GlobalAvgPool2d::operator()(const Operand& x) const {
@@ -881,11 +881,11 @@ Tensor GlobalAvgPool2d::operator()(const Operand& x) const {
   });
 }
 
-GlobalAvgPool3d::GlobalAvgPool3d(bool channels_last)
+GlobalAvgPool3d::GlobalAvgPool3d(bool channels_last, Place at)
     : channels_last(channels_last) {
   void* fields[] = {&this->channels_last};
   std::span<Tensor* const> tensors;
-  make_layer(layers::GlobalAvgPool3d, fields, tensors);
+  make_layer(layers::GlobalAvgPool3d, fields, tensors, at);
 }
 
 Tensor GlobalAvgPool3d::operator()(const Operand& x) const {
@@ -900,11 +900,11 @@ Tensor GlobalAvgPool3d::operator()(const Operand& x) const {
   });
 }
 
-GlobalMaxPool1d::GlobalMaxPool1d(bool channels_last)
+GlobalMaxPool1d::GlobalMaxPool1d(bool channels_last, Place at)
     : channels_last(channels_last) {
   void* fields[] = {&this->channels_last};
   std::span<Tensor* const> tensors;
-  make_layer(layers::GlobalMaxPool1d, fields, tensors);
+  make_layer(layers::GlobalMaxPool1d, fields, tensors, at);
 }
 
 Tensor GlobalMaxPool1d::operator()(const Operand& x) const {
@@ -919,11 +919,11 @@ Tensor GlobalMaxPool1d::operator()(const Operand& x) const {
   });
 }
 
-GlobalMaxPool2d::GlobalMaxPool2d(bool channels_last)
+GlobalMaxPool2d::GlobalMaxPool2d(bool channels_last, Place at)
     : channels_last(channels_last) {
   void* fields[] = {&this->channels_last};
   std::span<Tensor* const> tensors;
-  make_layer(layers::GlobalMaxPool2d, fields, tensors);
+  make_layer(layers::GlobalMaxPool2d, fields, tensors, at);
 }
 
 Tensor GlobalMaxPool2d::operator()(const Operand& x) const {
@@ -938,11 +938,11 @@ Tensor GlobalMaxPool2d::operator()(const Operand& x) const {
   });
 }
 
-GlobalMaxPool3d::GlobalMaxPool3d(bool channels_last)
+GlobalMaxPool3d::GlobalMaxPool3d(bool channels_last, Place at)
     : channels_last(channels_last) {
   void* fields[] = {&this->channels_last};
   std::span<Tensor* const> tensors;
-  make_layer(layers::GlobalMaxPool3d, fields, tensors);
+  make_layer(layers::GlobalMaxPool3d, fields, tensors, at);
 }
 
 Tensor GlobalMaxPool3d::operator()(const Operand& x) const {
@@ -957,11 +957,11 @@ Tensor GlobalMaxPool3d::operator()(const Operand& x) const {
   });
 }
 
-GroupNorm::GroupNorm(int64_t num_groups, int64_t num_channels, double eps, bool affine, bool channels_last)
+GroupNorm::GroupNorm(int64_t num_groups, int64_t num_channels, double eps, bool affine, bool channels_last, Place at)
     : num_groups(num_groups), num_channels(num_channels), eps(eps), channels_last(channels_last) {
   void* fields[] = {&this->num_groups, &this->num_channels, &this->eps, &affine, &this->channels_last};
   Tensor* tensors[] = {&this->weight, &this->bias};
-  make_layer(layers::GroupNorm, fields, tensors);
+  make_layer(layers::GroupNorm, fields, tensors, at);
 }
 
 Tensor GroupNorm::operator()(const Operand& x) const {
@@ -976,11 +976,11 @@ Tensor GroupNorm::operator()(const Operand& x) const {
   });
 }
 
-HuberLoss::HuberLoss(double delta, std::string_view reduction)
-    : delta(delta), reduction(choice_of(layers::HuberLoss, 1, reduction)) {
+HuberLoss::HuberLoss(double delta, std::string_view reduction, Place at)
+    : delta(delta), reduction(choice_of(layers::HuberLoss, 1, reduction, at)) {
   void* fields[] = {&this->delta, &this->reduction};
   std::span<Tensor* const> tensors;
-  make_layer(layers::HuberLoss, fields, tensors);
+  make_layer(layers::HuberLoss, fields, tensors, at);
 }
 
 Tensor HuberLoss::operator()(const Operand& input, const Operand& target) const {
@@ -996,11 +996,11 @@ Tensor HuberLoss::operator()(const Operand& input, const Operand& target) const 
   });
 }
 
-InstanceNorm::InstanceNorm(int64_t num_features, double eps, bool affine, bool channels_last)
+InstanceNorm::InstanceNorm(int64_t num_features, double eps, bool affine, bool channels_last, Place at)
     : num_features(num_features), eps(eps), channels_last(channels_last) {
   void* fields[] = {&this->num_features, &this->eps, &affine, &this->channels_last};
   Tensor* tensors[] = {&this->weight, &this->bias};
-  make_layer(layers::InstanceNorm, fields, tensors);
+  make_layer(layers::InstanceNorm, fields, tensors, at);
 }
 
 Tensor InstanceNorm::operator()(const Operand& x) const {
@@ -1015,11 +1015,11 @@ Tensor InstanceNorm::operator()(const Operand& x) const {
   });
 }
 
-KLDivLoss::KLDivLoss(bool log_target, std::string_view reduction)
-    : log_target(log_target), reduction(choice_of(layers::KLDivLoss, 1, reduction)) {
+KLDivLoss::KLDivLoss(bool log_target, std::string_view reduction, Place at)
+    : log_target(log_target), reduction(choice_of(layers::KLDivLoss, 1, reduction, at)) {
   void* fields[] = {&this->log_target, &this->reduction};
   std::span<Tensor* const> tensors;
-  make_layer(layers::KLDivLoss, fields, tensors);
+  make_layer(layers::KLDivLoss, fields, tensors, at);
 }
 
 Tensor KLDivLoss::operator()(const Operand& input, const Operand& target) const {
@@ -1035,11 +1035,11 @@ Tensor KLDivLoss::operator()(const Operand& input, const Operand& target) const 
   });
 }
 
-L1Loss::L1Loss(std::string_view reduction)
-    : reduction(choice_of(layers::L1Loss, 0, reduction)) {
+L1Loss::L1Loss(std::string_view reduction, Place at)
+    : reduction(choice_of(layers::L1Loss, 0, reduction, at)) {
   void* fields[] = {&this->reduction};
   std::span<Tensor* const> tensors;
-  make_layer(layers::L1Loss, fields, tensors);
+  make_layer(layers::L1Loss, fields, tensors, at);
 }
 
 Tensor L1Loss::operator()(const Operand& input, const Operand& target) const {
@@ -1055,11 +1055,11 @@ Tensor L1Loss::operator()(const Operand& input, const Operand& target) const {
   });
 }
 
-LSTMCell::LSTMCell(int64_t input_size, int64_t hidden_size, bool bias)
+LSTMCell::LSTMCell(int64_t input_size, int64_t hidden_size, bool bias, Place at)
     : input_size(input_size), hidden_size(hidden_size) {
   void* fields[] = {&this->input_size, &this->hidden_size, &bias};
   Tensor* tensors[] = {&this->weight_ih, &this->weight_hh, &this->bias_ih, &this->bias_hh};
-  make_layer(layers::LSTMCell, fields, tensors);
+  make_layer(layers::LSTMCell, fields, tensors, at);
 }
 
 Tensors LSTMCell::operator()(const Operand& x, const Tensors& state) const {
@@ -1075,11 +1075,11 @@ Tensors LSTMCell::operator()(const Operand& x, const Tensors& state) const {
   });
 }
 
-LayerNorm::LayerNorm(const Ints& normalized_shape, double eps, bool affine, bool bias)
+LayerNorm::LayerNorm(const Ints& normalized_shape, double eps, bool affine, bool bias, Place at)
     : normalized_shape(normalized_shape), eps(eps) {
   void* fields[] = {&this->normalized_shape, &this->eps, &affine, &bias};
   Tensor* tensors[] = {&this->weight, &this->bias};
-  make_layer(layers::LayerNorm, fields, tensors);
+  make_layer(layers::LayerNorm, fields, tensors, at);
 }
 
 Tensor LayerNorm::operator()(const Operand& x) const {
@@ -1094,11 +1094,11 @@ Tensor LayerNorm::operator()(const Operand& x) const {
   });
 }
 
-Linear::Linear(int64_t input_dims, int64_t output_dims, bool bias)
+Linear::Linear(int64_t input_dims, int64_t output_dims, bool bias, Place at)
     : input_dims(input_dims), output_dims(output_dims) {
   void* fields[] = {&this->input_dims, &this->output_dims, &bias};
   Tensor* tensors[] = {&this->weight, &this->bias};
-  make_layer(layers::Linear, fields, tensors);
+  make_layer(layers::Linear, fields, tensors, at);
 }
 
 Tensor Linear::operator()(const Operand& x) const {
@@ -1113,11 +1113,11 @@ Tensor Linear::operator()(const Operand& x) const {
   });
 }
 
-MSELoss::MSELoss(std::string_view reduction)
-    : reduction(choice_of(layers::MSELoss, 0, reduction)) {
+MSELoss::MSELoss(std::string_view reduction, Place at)
+    : reduction(choice_of(layers::MSELoss, 0, reduction, at)) {
   void* fields[] = {&this->reduction};
   std::span<Tensor* const> tensors;
-  make_layer(layers::MSELoss, fields, tensors);
+  make_layer(layers::MSELoss, fields, tensors, at);
 }
 
 Tensor MSELoss::operator()(const Operand& input, const Operand& target) const {
@@ -1133,11 +1133,11 @@ Tensor MSELoss::operator()(const Operand& input, const Operand& target) const {
   });
 }
 
-MarginRankingLoss::MarginRankingLoss(double margin, std::string_view reduction)
-    : margin(margin), reduction(choice_of(layers::MarginRankingLoss, 1, reduction)) {
+MarginRankingLoss::MarginRankingLoss(double margin, std::string_view reduction, Place at)
+    : margin(margin), reduction(choice_of(layers::MarginRankingLoss, 1, reduction, at)) {
   void* fields[] = {&this->margin, &this->reduction};
   std::span<Tensor* const> tensors;
-  make_layer(layers::MarginRankingLoss, fields, tensors);
+  make_layer(layers::MarginRankingLoss, fields, tensors, at);
 }
 
 Tensor MarginRankingLoss::operator()(const Operand& input1, const Operand& input2, const Operand& target) const {
@@ -1154,12 +1154,12 @@ Tensor MarginRankingLoss::operator()(const Operand& input1, const Operand& input
   });
 }
 
-MaxPool1d::MaxPool1d(const Ints& kernel_size, const MaxPool1dSettings& settings)
+MaxPool1d::MaxPool1d(const Ints& kernel_size, const MaxPool1dSettings& settings, Place at)
     : kernel_size(kernel_size), stride(settings.stride), padding(settings.padding), dilation(settings.dilation), channels_last(settings.channels_last) {
   [[maybe_unused]] MaxPool1dSettings given = settings;
   void* fields[] = {&this->kernel_size, &this->stride, &this->padding, &this->dilation, &this->channels_last};
   std::span<Tensor* const> tensors;
-  make_layer(layers::MaxPool1d, fields, tensors);
+  make_layer(layers::MaxPool1d, fields, tensors, at);
 }
 
 Tensor MaxPool1d::operator()(const Operand& x) const {
@@ -1174,12 +1174,12 @@ Tensor MaxPool1d::operator()(const Operand& x) const {
   });
 }
 
-MaxPool2d::MaxPool2d(const Ints& kernel_size, const MaxPool2dSettings& settings)
+MaxPool2d::MaxPool2d(const Ints& kernel_size, const MaxPool2dSettings& settings, Place at)
     : kernel_size(kernel_size), stride(settings.stride), padding(settings.padding), dilation(settings.dilation), channels_last(settings.channels_last) {
   [[maybe_unused]] MaxPool2dSettings given = settings;
   void* fields[] = {&this->kernel_size, &this->stride, &this->padding, &this->dilation, &this->channels_last};
   std::span<Tensor* const> tensors;
-  make_layer(layers::MaxPool2d, fields, tensors);
+  make_layer(layers::MaxPool2d, fields, tensors, at);
 }
 
 Tensor MaxPool2d::operator()(const Operand& x) const {
@@ -1194,12 +1194,12 @@ Tensor MaxPool2d::operator()(const Operand& x) const {
   });
 }
 
-MaxPool3d::MaxPool3d(const Ints& kernel_size, const MaxPool3dSettings& settings)
+MaxPool3d::MaxPool3d(const Ints& kernel_size, const MaxPool3dSettings& settings, Place at)
     : kernel_size(kernel_size), stride(settings.stride), padding(settings.padding), dilation(settings.dilation), channels_last(settings.channels_last) {
   [[maybe_unused]] MaxPool3dSettings given = settings;
   void* fields[] = {&this->kernel_size, &this->stride, &this->padding, &this->dilation, &this->channels_last};
   std::span<Tensor* const> tensors;
-  make_layer(layers::MaxPool3d, fields, tensors);
+  make_layer(layers::MaxPool3d, fields, tensors, at);
 }
 
 Tensor MaxPool3d::operator()(const Operand& x) const {
@@ -1214,12 +1214,12 @@ Tensor MaxPool3d::operator()(const Operand& x) const {
   });
 }
 
-NLLLoss::NLLLoss(const NLLLossSettings& settings)
-    : ignore_index(settings.ignore_index), reduction(choice_of(layers::NLLLoss, 1, settings.reduction)), axis(settings.axis), weight(settings.weight) {
+NLLLoss::NLLLoss(const NLLLossSettings& settings, Place at)
+    : ignore_index(settings.ignore_index), reduction(choice_of(layers::NLLLoss, 1, settings.reduction, at)), axis(settings.axis), weight(settings.weight) {
   [[maybe_unused]] NLLLossSettings given = settings;
   void* fields[] = {&this->ignore_index, &this->reduction, &this->axis};
   Tensor* tensors[] = {&this->weight};
-  make_layer(layers::NLLLoss, fields, tensors);
+  make_layer(layers::NLLLoss, fields, tensors, at);
 }
 
 Tensor NLLLoss::operator()(const Operand& input, const Operand& target) const {
@@ -1235,11 +1235,11 @@ Tensor NLLLoss::operator()(const Operand& input, const Operand& target) const {
   });
 }
 
-PixelShuffle::PixelShuffle(int64_t upscale_factor, bool channels_last)
+PixelShuffle::PixelShuffle(int64_t upscale_factor, bool channels_last, Place at)
     : upscale_factor(upscale_factor), channels_last(channels_last) {
   void* fields[] = {&this->upscale_factor, &this->channels_last};
   std::span<Tensor* const> tensors;
-  make_layer(layers::PixelShuffle, fields, tensors);
+  make_layer(layers::PixelShuffle, fields, tensors, at);
 }
 
 Tensor PixelShuffle::operator()(const Operand& x) const {
@@ -1254,11 +1254,11 @@ Tensor PixelShuffle::operator()(const Operand& x) const {
   });
 }
 
-PixelUnshuffle::PixelUnshuffle(int64_t downscale_factor, bool channels_last)
+PixelUnshuffle::PixelUnshuffle(int64_t downscale_factor, bool channels_last, Place at)
     : downscale_factor(downscale_factor), channels_last(channels_last) {
   void* fields[] = {&this->downscale_factor, &this->channels_last};
   std::span<Tensor* const> tensors;
-  make_layer(layers::PixelUnshuffle, fields, tensors);
+  make_layer(layers::PixelUnshuffle, fields, tensors, at);
 }
 
 Tensor PixelUnshuffle::operator()(const Operand& x) const {
@@ -1273,11 +1273,11 @@ Tensor PixelUnshuffle::operator()(const Operand& x) const {
   });
 }
 
-RMSNorm::RMSNorm(int64_t dims, double eps, bool affine)
+RMSNorm::RMSNorm(int64_t dims, double eps, bool affine, Place at)
     : dims(dims), eps(eps) {
   void* fields[] = {&this->dims, &this->eps, &affine};
   Tensor* tensors[] = {&this->weight};
-  make_layer(layers::RMSNorm, fields, tensors);
+  make_layer(layers::RMSNorm, fields, tensors, at);
 }
 
 Tensor RMSNorm::operator()(const Operand& x) const {
@@ -1292,11 +1292,11 @@ Tensor RMSNorm::operator()(const Operand& x) const {
   });
 }
 
-RNNCell::RNNCell(int64_t input_size, int64_t hidden_size, bool bias, std::string_view nonlinearity)
-    : input_size(input_size), hidden_size(hidden_size), nonlinearity(choice_of(layers::RNNCell, 3, nonlinearity)) {
+RNNCell::RNNCell(int64_t input_size, int64_t hidden_size, bool bias, std::string_view nonlinearity, Place at)
+    : input_size(input_size), hidden_size(hidden_size), nonlinearity(choice_of(layers::RNNCell, 3, nonlinearity, at)) {
   void* fields[] = {&this->input_size, &this->hidden_size, &bias, &this->nonlinearity};
   Tensor* tensors[] = {&this->weight_ih, &this->weight_hh, &this->bias_ih, &this->bias_hh};
-  make_layer(layers::RNNCell, fields, tensors);
+  make_layer(layers::RNNCell, fields, tensors, at);
 }
 
 Tensor RNNCell::operator()(const Operand& x, const Operand& state) const {
@@ -1312,11 +1312,11 @@ Tensor RNNCell::operator()(const Operand& x, const Operand& state) const {
   });
 }
 
-ReflectionPad1d::ReflectionPad1d(const Ints& padding, bool channels_last)
+ReflectionPad1d::ReflectionPad1d(const Ints& padding, bool channels_last, Place at)
     : padding(padding), channels_last(channels_last) {
   void* fields[] = {&this->padding, &this->channels_last};
   std::span<Tensor* const> tensors;
-  make_layer(layers::ReflectionPad1d, fields, tensors);
+  make_layer(layers::ReflectionPad1d, fields, tensors, at);
 }
 
 Tensor ReflectionPad1d::operator()(const Operand& x) const {
@@ -1331,11 +1331,11 @@ Tensor ReflectionPad1d::operator()(const Operand& x) const {
   });
 }
 
-ReflectionPad2d::ReflectionPad2d(const Ints& padding, bool channels_last)
+ReflectionPad2d::ReflectionPad2d(const Ints& padding, bool channels_last, Place at)
     : padding(padding), channels_last(channels_last) {
   void* fields[] = {&this->padding, &this->channels_last};
   std::span<Tensor* const> tensors;
-  make_layer(layers::ReflectionPad2d, fields, tensors);
+  make_layer(layers::ReflectionPad2d, fields, tensors, at);
 }
 
 Tensor ReflectionPad2d::operator()(const Operand& x) const {
@@ -1350,11 +1350,11 @@ Tensor ReflectionPad2d::operator()(const Operand& x) const {
   });
 }
 
-ReflectionPad3d::ReflectionPad3d(const Ints& padding, bool channels_last)
+ReflectionPad3d::ReflectionPad3d(const Ints& padding, bool channels_last, Place at)
     : padding(padding), channels_last(channels_last) {
   void* fields[] = {&this->padding, &this->channels_last};
   std::span<Tensor* const> tensors;
-  make_layer(layers::ReflectionPad3d, fields, tensors);
+  make_layer(layers::ReflectionPad3d, fields, tensors, at);
 }
 
 Tensor ReflectionPad3d::operator()(const Operand& x) const {
@@ -1369,11 +1369,11 @@ Tensor ReflectionPad3d::operator()(const Operand& x) const {
   });
 }
 
-ReplicationPad1d::ReplicationPad1d(const Ints& padding, bool channels_last)
+ReplicationPad1d::ReplicationPad1d(const Ints& padding, bool channels_last, Place at)
     : padding(padding), channels_last(channels_last) {
   void* fields[] = {&this->padding, &this->channels_last};
   std::span<Tensor* const> tensors;
-  make_layer(layers::ReplicationPad1d, fields, tensors);
+  make_layer(layers::ReplicationPad1d, fields, tensors, at);
 }
 
 Tensor ReplicationPad1d::operator()(const Operand& x) const {
@@ -1388,11 +1388,11 @@ Tensor ReplicationPad1d::operator()(const Operand& x) const {
   });
 }
 
-ReplicationPad2d::ReplicationPad2d(const Ints& padding, bool channels_last)
+ReplicationPad2d::ReplicationPad2d(const Ints& padding, bool channels_last, Place at)
     : padding(padding), channels_last(channels_last) {
   void* fields[] = {&this->padding, &this->channels_last};
   std::span<Tensor* const> tensors;
-  make_layer(layers::ReplicationPad2d, fields, tensors);
+  make_layer(layers::ReplicationPad2d, fields, tensors, at);
 }
 
 Tensor ReplicationPad2d::operator()(const Operand& x) const {
@@ -1407,11 +1407,11 @@ Tensor ReplicationPad2d::operator()(const Operand& x) const {
   });
 }
 
-ReplicationPad3d::ReplicationPad3d(const Ints& padding, bool channels_last)
+ReplicationPad3d::ReplicationPad3d(const Ints& padding, bool channels_last, Place at)
     : padding(padding), channels_last(channels_last) {
   void* fields[] = {&this->padding, &this->channels_last};
   std::span<Tensor* const> tensors;
-  make_layer(layers::ReplicationPad3d, fields, tensors);
+  make_layer(layers::ReplicationPad3d, fields, tensors, at);
 }
 
 Tensor ReplicationPad3d::operator()(const Operand& x) const {
@@ -1426,11 +1426,11 @@ Tensor ReplicationPad3d::operator()(const Operand& x) const {
   });
 }
 
-RoPE::RoPE(int64_t dims, bool traditional, double base, double scale)
+RoPE::RoPE(int64_t dims, bool traditional, double base, double scale, Place at)
     : dims(dims), traditional(traditional), base(base), scale(scale) {
   void* fields[] = {&this->dims, &this->traditional, &this->base, &this->scale};
   std::span<Tensor* const> tensors;
-  make_layer(layers::RoPE, fields, tensors);
+  make_layer(layers::RoPE, fields, tensors, at);
 }
 
 Tensor RoPE::operator()(const Operand& x, int64_t offset) const {
@@ -1446,12 +1446,12 @@ Tensor RoPE::operator()(const Operand& x, int64_t offset) const {
   });
 }
 
-SinusoidalPositionalEncoding::SinusoidalPositionalEncoding(int64_t dims, const SinusoidalPositionalEncodingSettings& settings)
+SinusoidalPositionalEncoding::SinusoidalPositionalEncoding(int64_t dims, const SinusoidalPositionalEncodingSettings& settings, Place at)
     : dims(dims), min_freq(settings.min_freq), max_freq(settings.max_freq), scale(settings.scale), cos_first(settings.cos_first), full_turns(settings.full_turns) {
   [[maybe_unused]] SinusoidalPositionalEncodingSettings given = settings;
   void* fields[] = {&this->dims, &this->min_freq, &this->max_freq, &this->scale, &this->cos_first, &this->full_turns};
   std::span<Tensor* const> tensors;
-  make_layer(layers::SinusoidalPositionalEncoding, fields, tensors);
+  make_layer(layers::SinusoidalPositionalEncoding, fields, tensors, at);
 }
 
 Tensor SinusoidalPositionalEncoding::operator()(const Operand& positions) const {
@@ -1466,11 +1466,11 @@ Tensor SinusoidalPositionalEncoding::operator()(const Operand& positions) const 
   });
 }
 
-SmoothL1Loss::SmoothL1Loss(double beta, std::string_view reduction)
-    : beta(beta), reduction(choice_of(layers::SmoothL1Loss, 1, reduction)) {
+SmoothL1Loss::SmoothL1Loss(double beta, std::string_view reduction, Place at)
+    : beta(beta), reduction(choice_of(layers::SmoothL1Loss, 1, reduction, at)) {
   void* fields[] = {&this->beta, &this->reduction};
   std::span<Tensor* const> tensors;
-  make_layer(layers::SmoothL1Loss, fields, tensors);
+  make_layer(layers::SmoothL1Loss, fields, tensors, at);
 }
 
 Tensor SmoothL1Loss::operator()(const Operand& input, const Operand& target) const {
@@ -1486,12 +1486,12 @@ Tensor SmoothL1Loss::operator()(const Operand& input, const Operand& target) con
   });
 }
 
-TripletMarginLoss::TripletMarginLoss(const TripletMarginLossSettings& settings)
-    : axis(settings.axis), p(settings.p), margin(settings.margin), eps(settings.eps), reduction(choice_of(layers::TripletMarginLoss, 4, settings.reduction)) {
+TripletMarginLoss::TripletMarginLoss(const TripletMarginLossSettings& settings, Place at)
+    : axis(settings.axis), p(settings.p), margin(settings.margin), eps(settings.eps), reduction(choice_of(layers::TripletMarginLoss, 4, settings.reduction, at)) {
   [[maybe_unused]] TripletMarginLossSettings given = settings;
   void* fields[] = {&this->axis, &this->p, &this->margin, &this->eps, &this->reduction};
   std::span<Tensor* const> tensors;
-  make_layer(layers::TripletMarginLoss, fields, tensors);
+  make_layer(layers::TripletMarginLoss, fields, tensors, at);
 }
 
 Tensor TripletMarginLoss::operator()(const Operand& anchor, const Operand& positive, const Operand& negative) const {
@@ -1508,11 +1508,11 @@ Tensor TripletMarginLoss::operator()(const Operand& anchor, const Operand& posit
   });
 }
 
-ZeroPad1d::ZeroPad1d(const Ints& padding, bool channels_last)
+ZeroPad1d::ZeroPad1d(const Ints& padding, bool channels_last, Place at)
     : padding(padding), channels_last(channels_last) {
   void* fields[] = {&this->padding, &this->channels_last};
   std::span<Tensor* const> tensors;
-  make_layer(layers::ZeroPad1d, fields, tensors);
+  make_layer(layers::ZeroPad1d, fields, tensors, at);
 }
 
 Tensor ZeroPad1d::operator()(const Operand& x) const {
@@ -1527,11 +1527,11 @@ Tensor ZeroPad1d::operator()(const Operand& x) const {
   });
 }
 
-ZeroPad2d::ZeroPad2d(const Ints& padding, bool channels_last)
+ZeroPad2d::ZeroPad2d(const Ints& padding, bool channels_last, Place at)
     : padding(padding), channels_last(channels_last) {
   void* fields[] = {&this->padding, &this->channels_last};
   std::span<Tensor* const> tensors;
-  make_layer(layers::ZeroPad2d, fields, tensors);
+  make_layer(layers::ZeroPad2d, fields, tensors, at);
 }
 
 Tensor ZeroPad2d::operator()(const Operand& x) const {
@@ -1546,11 +1546,11 @@ Tensor ZeroPad2d::operator()(const Operand& x) const {
   });
 }
 
-ZeroPad3d::ZeroPad3d(const Ints& padding, bool channels_last)
+ZeroPad3d::ZeroPad3d(const Ints& padding, bool channels_last, Place at)
     : padding(padding), channels_last(channels_last) {
   void* fields[] = {&this->padding, &this->channels_last};
   std::span<Tensor* const> tensors;
-  make_layer(layers::ZeroPad3d, fields, tensors);
+  make_layer(layers::ZeroPad3d, fields, tensors, at);
 }
 
 Tensor ZeroPad3d::operator()(const Operand& x) const {
@@ -1565,12 +1565,13 @@ Tensor ZeroPad3d::operator()(const Operand& x) const {
   });
 }
 
-MultiHeadAttention::MultiHeadAttention(int64_t dims, int64_t num_heads, const MultiHeadAttentionSettings& settings)
+MultiHeadAttention::MultiHeadAttention(int64_t dims, int64_t num_heads, const MultiHeadAttentionSettings& settings, Place at)
     : dims(dims), num_heads(num_heads), key_dims(settings.key_dims), value_dims(settings.value_dims), batch_first(settings.batch_first), out_proj([&] {
+  LocScope scope(at);
   [[maybe_unused]] MultiHeadAttentionSettings given = settings;
   void* fields[] = {&this->dims, &this->num_heads, &given.bias, &this->key_dims, &this->value_dims, &this->batch_first};
   Tensor* tensors[] = {&this->in_proj_weight, &this->q_proj_weight, &this->k_proj_weight, &this->v_proj_weight, &this->in_proj_bias};
-  make_layer(layers::MultiHeadAttention, fields, tensors);
+  make_layer(layers::MultiHeadAttention, fields, tensors, at);
   return Linear(dims, dims, settings.bias);
 }()) {
   if (out_proj.bias.defined()) out_proj.bias = zeros(out_proj.bias.shape());

@@ -19,7 +19,8 @@ static void check_not_negative(std::string_view name, double value) {
   if (!(value >= 0)) fail("{}: must be at least 0, not {}", name, value);
 }
 
-LearningRate::LearningRate(double number) : value(number) {
+LearningRate::LearningRate(double number, nn::Place at) : value(number) {
+  LocScope scope(at);
   check_not_negative("learning_rate", number);
 }
 
@@ -223,9 +224,12 @@ static LearningRate rate_of(const OptimizerDef& def, const LearningRate& rate,
 
 RuleOptimizer::RuleOptimizer(std::string_view name, const LearningRate& rate,
                              const LearningRate& setting, const WeightDecay& decay,
-                             std::initializer_list<const void*> options)
-    : Optimizer(rate_of(def_of(name), rate, setting), decay, def_of(name).decoupled),
+                             std::initializer_list<const void*> options, const nn::Place& at)
+    // The scope lives until the base is constructed.
+    : Optimizer((LocScope(at), rate_of(def_of(name), rate, setting)), decay,
+                def_of(name).decoupled),
       def_(&def_of(name)) {
+  LocScope scope(at);
   auto attrs = std::make_shared<AttrBuffer>();
   def_->defaults(attrs->data);
   const void* const* next = options.begin();

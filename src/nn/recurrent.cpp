@@ -2,6 +2,7 @@
 
 #include "ir/dtype.h"
 #include "ir/node.h"
+#include "ir/place.h"
 #include "ir/sizes.h"
 #include "nn/checks.h"
 #include "nn/initial.h"
@@ -12,8 +13,9 @@
 namespace tn::nn {
 
 Recurrent::Recurrent(std::string_view kind, int gates, int64_t input_size, int64_t hidden_size,
-                     const RecurrentSettings& settings)
+                     const RecurrentSettings& settings, const Place& at)
     : input_size(input_size), hidden_size(hidden_size), settings(settings), kind_(kind) {
+  LocScope scope(at);
   check_sizes(kind, {{"input_size", input_size},
                      {"hidden_size", hidden_size},
                      {"num_layers", settings.num_layers}});
@@ -118,8 +120,8 @@ Tensors Recurrent::run(const Operand& given, Tensors state, bool training, int s
 }
 
 RNN::RNN(int64_t input_size, int64_t hidden_size, const RecurrentSettings& settings,
-         Callback<Tensor(const Tensor&)> nonlinearity)
-    : Recurrent("RNN", 1, input_size, hidden_size, settings),
+         Callback<Tensor(const Tensor&)> nonlinearity, Place at)
+    : Recurrent("RNN", 1, input_size, hidden_size, settings, at),
       nonlinearity(std::move(nonlinearity)) {}
 
 RecurrentResult RNN::operator()(const Operand& x, const Tensor& state) const {
@@ -133,8 +135,8 @@ RecurrentResult RNN::operator()(const Operand& x, const Tensor& state) const {
   });
 }
 
-GRU::GRU(int64_t input_size, int64_t hidden_size, const RecurrentSettings& settings)
-    : Recurrent("GRU", 3, input_size, hidden_size, settings) {}
+GRU::GRU(int64_t input_size, int64_t hidden_size, const RecurrentSettings& settings, Place at)
+    : Recurrent("GRU", 3, input_size, hidden_size, settings, at) {}
 
 RecurrentResult GRU::operator()(const Operand& x, const Tensor& state) const {
   return computed(*this, x, [&]() -> RecurrentResult {
@@ -143,8 +145,8 @@ RecurrentResult GRU::operator()(const Operand& x, const Tensor& state) const {
   });
 }
 
-LSTM::LSTM(int64_t input_size, int64_t hidden_size, const RecurrentSettings& settings)
-    : Recurrent("LSTM", 4, input_size, hidden_size, settings) {}
+LSTM::LSTM(int64_t input_size, int64_t hidden_size, const RecurrentSettings& settings, Place at)
+    : Recurrent("LSTM", 4, input_size, hidden_size, settings, at) {}
 
 LSTMResult LSTM::operator()(const Operand& x, const Tensors& state) const {
   return computed(*this, x, [&]() -> LSTMResult {

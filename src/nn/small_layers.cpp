@@ -1,6 +1,7 @@
 #include "tenon/nn/small_layers.h"
 
 #include "ir/dim.h"
+#include "ir/place.h"
 #include "nn/checks.h"
 #include "tenon/nn/activations.h"
 #include "tenon/operators.h"
@@ -9,8 +10,9 @@ namespace tn::nn {
 
 Tensor Identity::operator()(const Operand& x) const { return taken(x); }
 
-PReLU::PReLU(int64_t num_parameters, double init, bool channels_last)
+PReLU::PReLU(int64_t num_parameters, double init, bool channels_last, Place at)
     : num_parameters(num_parameters), channels_last(channels_last) {
+  LocScope scope(at);
   check_sizes("PReLU", {{"num_parameters", num_parameters}});
   weight = full({num_parameters}, init, DType::f32);
 }
@@ -33,7 +35,8 @@ Tensor PReLU::operator()(const Operand& given) const {
   });
 }
 
-Upsample::Upsample(const UpsampleSettings& settings) : settings(settings) {
+Upsample::Upsample(const UpsampleSettings& settings, Place at) : settings(settings) {
+  LocScope scope(at);
   if (settings.size.set != settings.scale_factor.empty())
     fail("Upsample: give either size or scale_factor");
 }

@@ -31,7 +31,7 @@ auto restored(const F& f, G restore) {
 enum Held : uint8_t { kPresent = 1, kTrainable = 2, kVariable = 4, kGradient = 8 };
 
 /// A place of some state.
-struct Place {
+struct StateSlot {
   Tensor* tensor;
   uint8_t held;
 
@@ -49,7 +49,7 @@ struct Place {
 /// The places of some state, including absent tensors, and all settings that the computation
 /// depends on.
 struct Contents : Visitor {
-  std::vector<Place> places;
+  std::vector<StateSlot> places;
   std::vector<uint64_t> structure;
 
   explicit Contents(const Visit& state) { state(*this); }
@@ -66,7 +66,7 @@ struct Contents : Visitor {
   /// The tensors that there are, each with its gradient behind it.
   Tensors values() const {
     Tensors all;
-    for (const Place& place : places) {
+    for (const StateSlot& place : places) {
       if (place.held & kPresent) all.push_back(*place.tensor);
       if (Tensor gradient = place.gradient(); gradient.defined())
         all.push_back(std::move(gradient));
@@ -75,7 +75,7 @@ struct Contents : Visitor {
   }
   /// Moves the tensors out: a donated buffer must have no other reference.
   void clear() const {
-    for (const Place& place : places) {
+    for (const StateSlot& place : places) {
       if (place.held & kGradient) exchange_gradient(*place.tensor->node(), {});
       *place.tensor = {};
     }
@@ -120,12 +120,12 @@ struct StateCalls::Impl {
   /// Values in the places of the state, from an iterator.
   template <class It>
   void assign(It values) const {
-    each_place([&](const Place& place) { place.fill(values); });
+    each_place([&](const StateSlot& place) { place.fill(values); });
   }
   template <class F>
   void each_place(F f) const {
-    std::vector<Place> places = Contents(state).places;
-    for (size_t i = 0; i < places.size(); ++i) f(Place{places[i].tensor, held[i]});
+    std::vector<StateSlot> places = Contents(state).places;
+    for (size_t i = 0; i < places.size(); ++i) f(StateSlot{places[i].tensor, held[i]});
   }
   Tensors traced(flat::CompiledCall& call, const Tensors& all);
 };
@@ -148,7 +148,7 @@ struct StateCall final : flat::CompiledCall {
       : CompiledCall(call.place), impl(owner), inner(call) {
     Contents contents(impl.state);
     impl.held.clear();
-    for (const Place& place : contents.places) impl.held.push_back(place.held);
+    for (const StateSlot& place : contents.places) impl.held.push_back(place.held);
     in.tensors = contents.values();
     in.tensors.insert(in.tensors.begin(), random::state());
     donated = in.tensors.size();
@@ -166,7 +166,7 @@ struct StateCall final : flat::CompiledCall {
     const auto& of_trace = *static_cast<const KeptState*>(kept);
     random::set_state(results[0]);
     auto values = results.begin() + 1;
-    impl.each_place([&](const Place& place) {
+    impl.each_place([&](const StateSlot& place) {
       auto i = static_cast<size_t>(values - results.begin());
       place.fill(values, of_trace.same[i] ? in.tensors[i] : Tensor());
     });

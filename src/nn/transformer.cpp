@@ -1,5 +1,6 @@
 #include "tenon/nn/transformer.h"
 
+#include "ir/place.h"
 #include "nn/checks.h"
 #include "tenon/operators.h"
 
@@ -10,7 +11,7 @@ static int64_t hidden_of(int64_t dims, const TransformerSettings& settings) {
 }
 
 TransformerLayer::TransformerLayer(int64_t dims, int64_t num_heads,
-                                   const TransformerSettings& settings)
+                                   const TransformerSettings& settings, const LocScope&)
     : self_attn(dims, num_heads, {.batch_first = settings.batch_first}),
       linear1(dims, hidden_of(dims, settings)),
       linear2(hidden_of(dims, settings), dims),
@@ -40,8 +41,8 @@ Tensor TransformerLayer::perceptron(const Tensor& x, const LayerNorm& norm) cons
 }
 
 TransformerEncoderLayer::TransformerEncoderLayer(int64_t dims, int64_t num_heads,
-                                                 const TransformerSettings& settings)
-    : TransformerLayer(dims, num_heads, settings) {}
+                                                 const TransformerSettings& settings, Place at)
+    : TransformerLayer(dims, num_heads, settings, LocScope(at)) {}
 
 Tensor TransformerEncoderLayer::operator()(const Operand& given, const EncoderCall& call) const {
   return computed(*this, given, [&] {
@@ -50,8 +51,8 @@ Tensor TransformerEncoderLayer::operator()(const Operand& given, const EncoderCa
 }
 
 TransformerDecoderLayer::TransformerDecoderLayer(int64_t dims, int64_t num_heads,
-                                                 const TransformerSettings& settings)
-    : TransformerLayer(dims, num_heads, settings),
+                                                 const TransformerSettings& settings, Place at)
+    : TransformerLayer(dims, num_heads, settings, LocScope(at)),
       multihead_attn(dims, num_heads, {.batch_first = settings.batch_first}),
       norm3(dims) {}
 
@@ -68,15 +69,17 @@ Tensor TransformerDecoderLayer::operator()(const Operand& given, const Operand& 
 
 template <class Layer>
 TransformerStack<Layer>::TransformerStack(std::string_view kind, int num_layers, int64_t dims,
-                                          int64_t num_heads, const TransformerSettings& settings) {
+                                          int64_t num_heads, const TransformerSettings& settings,
+                                          const Place& at) {
+  LocScope scope(at);
   check_sizes(kind, {{"num_layers", num_layers}});
   for (int i = 0; i < num_layers; ++i) layers.emplace_back(dims, num_heads, settings);
   if (settings.final_norm) norm.emplace(dims);
 }
 
 TransformerEncoder::TransformerEncoder(int num_layers, int64_t dims, int64_t num_heads,
-                                       const TransformerSettings& settings)
-    : TransformerStack("TransformerEncoder", num_layers, dims, num_heads, settings) {}
+                                       const TransformerSettings& settings, Place at)
+    : TransformerStack("TransformerEncoder", num_layers, dims, num_heads, settings, at) {}
 
 Tensor TransformerEncoder::operator()(const Operand& given, const EncoderCall& call) const {
   return computed(*this, given, [&] {
@@ -87,8 +90,8 @@ Tensor TransformerEncoder::operator()(const Operand& given, const EncoderCall& c
 }
 
 TransformerDecoder::TransformerDecoder(int num_layers, int64_t dims, int64_t num_heads,
-                                       const TransformerSettings& settings)
-    : TransformerStack("TransformerDecoder", num_layers, dims, num_heads, settings) {}
+                                       const TransformerSettings& settings, Place at)
+    : TransformerStack("TransformerDecoder", num_layers, dims, num_heads, settings, at) {}
 
 Tensor TransformerDecoder::operator()(const Operand& given, const Operand& memory,
                                       const DecoderCall& call) const {
@@ -100,9 +103,9 @@ Tensor TransformerDecoder::operator()(const Operand& given, const Operand& memor
 }
 
 Transformer::Transformer(int64_t dims, int64_t num_heads, int num_encoder_layers,
-                         int num_decoder_layers, const TransformerSettings& settings)
-    : encoder(num_encoder_layers, dims, num_heads, settings),
-      decoder(num_decoder_layers, dims, num_heads, settings) {}
+                         int num_decoder_layers, const TransformerSettings& settings, Place at)
+    : encoder(num_encoder_layers, dims, num_heads, settings, at),
+      decoder(num_decoder_layers, dims, num_heads, settings, at) {}
 
 Tensor Transformer::operator()(const Operand& source, const Operand& target,
                                const TransformerCall& call) const {

@@ -190,6 +190,30 @@ TEST_CASE("errors of calls that are no ops have the line of the call") {
   CHECK(has_line([] { profile([] {}, 0); }));
 }
 
+TEST_CASE("errors of constructors have the line of the call") {
+  auto has_line = [](const std::function<void()>& call) {
+    std::string text = error_in(call);
+    return contains(text, "\n  at ") && contains(text, "test_api_errors.cpp");
+  };
+  nn::Linear model(2, 2);
+  CHECK(has_line([] { nn::Linear(0, 3); }));
+  CHECK(has_line([] { nn::Sequential{nn::Linear(2, 3), relu, nn::Linear(3, -1)}; }));
+  CHECK(has_line([] { nn::MSELoss("both"); }));
+  CHECK(has_line([] { nn::MultiHeadAttention(10, 3); }));
+  CHECK(has_line([] { nn::PReLU(0); }));
+  CHECK(has_line([] { nn::Upsample({}); }));
+  CHECK(has_line([] { nn::LSTM(0, 3); }));
+  CHECK(has_line([] { nn::TransformerDecoderLayer(10, 3); }));
+  CHECK(has_line([] { nn::Transformer(10, 3); }));
+  CHECK(has_line([] { nn::TransformerEncoder(0, 8, 2); }));
+  CHECK(has_line([] { model::MSELoss("both"); }));
+  CHECK(has_line([] { model::Conv2d(8, 0); }));
+  CHECK(has_line([&] { optim::SGD{model.parameters(), {.learning_rate = -1.0}}; }));
+  CHECK(has_line([&] { optim::AdamW{model.parameters(), {.eps = -1.0}}; }));
+  CHECK(has_line([&] { optim::AdamW{model.parameters(), {.weight_decay = -1.0}}; }));
+  CHECK(has_line([&] { optim::SGD(0.1, {.learning_rate = 0.1}); }));
+}
+
 TEST_CASE("vmap takes one axis for all arguments and results") {
   auto added = [](Tensor a, Tensor b) { return a + b; };
   CHECK(vmap(added, 1, 1)(ones({2, 5}), ones({2, 5})).shape() == Shape{2, 5});

@@ -13,7 +13,7 @@ namespace tn::nn {
 /// returns the added term, which can also be the mask of `tn.scaled_dot_product_attention`.
 class ALiBi : public Module<ALiBi> {
  public:
-  ALiBi();
+  ALiBi(Place at = Place::current());
   Tensor operator()(const Operand& scores, int64_t offset = 0, const Operand& mask = nullptr) const;
   /// The negative distances times the slopes: [heads, queries, keys].
   Tensor bias(int64_t heads, int64_t queries, int64_t keys, int64_t offset = 0) const;
@@ -27,7 +27,7 @@ class AdaptiveAvgPool1d : public Module<AdaptiveAvgPool1d> {
  public:
   Ints output_size;
   bool channels_last;
-  explicit AdaptiveAvgPool1d(const Ints& output_size, bool channels_last = false);
+  explicit AdaptiveAvgPool1d(const Ints& output_size, bool channels_last = false, Place at = Place::current());
   Tensor operator()(const Operand& x) const;
   static void fields(auto& m, auto&& f) {
     f("output_size", m.output_size);
@@ -42,7 +42,7 @@ class AdaptiveAvgPool2d : public Module<AdaptiveAvgPool2d> {
  public:
   Ints output_size;
   bool channels_last;
-  explicit AdaptiveAvgPool2d(const Ints& output_size, bool channels_last = false);
+  explicit AdaptiveAvgPool2d(const Ints& output_size, bool channels_last = false, Place at = Place::current());
   Tensor operator()(const Operand& x) const;
   static void fields(auto& m, auto&& f) {
     f("output_size", m.output_size);
@@ -57,7 +57,7 @@ class AdaptiveAvgPool3d : public Module<AdaptiveAvgPool3d> {
  public:
   Ints output_size;
   bool channels_last;
-  explicit AdaptiveAvgPool3d(const Ints& output_size, bool channels_last = false);
+  explicit AdaptiveAvgPool3d(const Ints& output_size, bool channels_last = false, Place at = Place::current());
   Tensor operator()(const Operand& x) const;
   static void fields(auto& m, auto&& f) {
     f("output_size", m.output_size);
@@ -72,7 +72,7 @@ class AdaptiveMaxPool1d : public Module<AdaptiveMaxPool1d> {
  public:
   Ints output_size;
   bool channels_last;
-  explicit AdaptiveMaxPool1d(const Ints& output_size, bool channels_last = false);
+  explicit AdaptiveMaxPool1d(const Ints& output_size, bool channels_last = false, Place at = Place::current());
   Tensor operator()(const Operand& x) const;
   static void fields(auto& m, auto&& f) {
     f("output_size", m.output_size);
@@ -87,7 +87,7 @@ class AdaptiveMaxPool2d : public Module<AdaptiveMaxPool2d> {
  public:
   Ints output_size;
   bool channels_last;
-  explicit AdaptiveMaxPool2d(const Ints& output_size, bool channels_last = false);
+  explicit AdaptiveMaxPool2d(const Ints& output_size, bool channels_last = false, Place at = Place::current());
   Tensor operator()(const Operand& x) const;
   static void fields(auto& m, auto&& f) {
     f("output_size", m.output_size);
@@ -102,7 +102,7 @@ class AdaptiveMaxPool3d : public Module<AdaptiveMaxPool3d> {
  public:
   Ints output_size;
   bool channels_last;
-  explicit AdaptiveMaxPool3d(const Ints& output_size, bool channels_last = false);
+  explicit AdaptiveMaxPool3d(const Ints& output_size, bool channels_last = false, Place at = Place::current());
   Tensor operator()(const Operand& x) const;
   static void fields(auto& m, auto&& f) {
     f("output_size", m.output_size);
@@ -124,7 +124,7 @@ class AvgPool1d : public Module<AvgPool1d> {
   Ints padding;
   bool count_include_pad;
   bool channels_last;
-  explicit AvgPool1d(const Ints& kernel_size, const AvgPool1dSettings& settings = {});
+  explicit AvgPool1d(const Ints& kernel_size, const AvgPool1dSettings& settings = {}, Place at = Place::current());
   Tensor operator()(const Operand& x) const;
   static void fields(auto& m, auto&& f) {
     f("kernel_size", m.kernel_size);
@@ -149,7 +149,7 @@ class AvgPool2d : public Module<AvgPool2d> {
   Ints padding;
   bool count_include_pad;
   bool channels_last;
-  explicit AvgPool2d(const Ints& kernel_size, const AvgPool2dSettings& settings = {});
+  explicit AvgPool2d(const Ints& kernel_size, const AvgPool2dSettings& settings = {}, Place at = Place::current());
   Tensor operator()(const Operand& x) const;
   static void fields(auto& m, auto&& f) {
     f("kernel_size", m.kernel_size);
@@ -174,7 +174,7 @@ class AvgPool3d : public Module<AvgPool3d> {
   Ints padding;
   bool count_include_pad;
   bool channels_last;
-  explicit AvgPool3d(const Ints& kernel_size, const AvgPool3dSettings& settings = {});
+  explicit AvgPool3d(const Ints& kernel_size, const AvgPool3dSettings& settings = {}, Place at = Place::current());
   Tensor operator()(const Operand& x) const;
   static void fields(auto& m, auto&& f) {
     f("kernel_size", m.kernel_size);
@@ -192,7 +192,7 @@ class BCELoss : public Module<BCELoss> {
  public:
   uint8_t reduction;
   Tensor weight;  // [*], or null
-  explicit BCELoss(std::string_view reduction = "mean", const Tensor& weight = {});
+  explicit BCELoss(std::string_view reduction = "mean", const Tensor& weight = {}, Place at = Place::current());
   Tensor operator()(const Operand& input, const Operand& target) const;
   static void fields(auto& m, auto&& f) {
     f("weight", m.weight, buffer);
@@ -208,7 +208,7 @@ class BCEWithLogitsLoss : public Module<BCEWithLogitsLoss> {
   uint8_t reduction;
   Tensor weight;  // [*], or null
   Tensor pos_weight;  // [*], or null
-  explicit BCEWithLogitsLoss(std::string_view reduction = "mean", const Tensor& weight = {}, const Tensor& pos_weight = {});
+  explicit BCEWithLogitsLoss(std::string_view reduction = "mean", const Tensor& weight = {}, const Tensor& pos_weight = {}, Place at = Place::current());
   Tensor operator()(const Operand& input, const Operand& target) const;
   static void fields(auto& m, auto&& f) {
     f("weight", m.weight, buffer);
@@ -241,7 +241,7 @@ class BatchNorm : public Module<BatchNorm> {
   Tensor bias;  // [num_features], or null
   Tensor running_mean;  // [num_features], or null
   Tensor running_var;  // [num_features], or null
-  explicit BatchNorm(int64_t num_features, const BatchNormSettings& settings = {});
+  explicit BatchNorm(int64_t num_features, const BatchNormSettings& settings = {}, Place at = Place::current());
   Tensor operator()(const Operand& x);
   /// A constant one has no way to move its statistics: it is an error in training.
   Tensor operator()(const Operand& x) const;
@@ -275,7 +275,7 @@ class BatchNorm1d : public Module<BatchNorm1d> {
   Tensor bias;  // [num_features], or null
   Tensor running_mean;  // [num_features], or null
   Tensor running_var;  // [num_features], or null
-  explicit BatchNorm1d(int64_t num_features, const BatchNorm1dSettings& settings = {});
+  explicit BatchNorm1d(int64_t num_features, const BatchNorm1dSettings& settings = {}, Place at = Place::current());
   Tensor operator()(const Operand& x);
   /// A constant one has no way to move its statistics: it is an error in training.
   Tensor operator()(const Operand& x) const;
@@ -309,7 +309,7 @@ class BatchNorm2d : public Module<BatchNorm2d> {
   Tensor bias;  // [num_features], or null
   Tensor running_mean;  // [num_features], or null
   Tensor running_var;  // [num_features], or null
-  explicit BatchNorm2d(int64_t num_features, const BatchNorm2dSettings& settings = {});
+  explicit BatchNorm2d(int64_t num_features, const BatchNorm2dSettings& settings = {}, Place at = Place::current());
   Tensor operator()(const Operand& x);
   /// A constant one has no way to move its statistics: it is an error in training.
   Tensor operator()(const Operand& x) const;
@@ -343,7 +343,7 @@ class BatchNorm3d : public Module<BatchNorm3d> {
   Tensor bias;  // [num_features], or null
   Tensor running_mean;  // [num_features], or null
   Tensor running_var;  // [num_features], or null
-  explicit BatchNorm3d(int64_t num_features, const BatchNorm3dSettings& settings = {});
+  explicit BatchNorm3d(int64_t num_features, const BatchNorm3dSettings& settings = {}, Place at = Place::current());
   Tensor operator()(const Operand& x);
   /// A constant one has no way to move its statistics: it is an error in training.
   Tensor operator()(const Operand& x) const;
@@ -367,7 +367,7 @@ class Bilinear : public Module<Bilinear> {
   int64_t output_dims;
   Tensor weight;  // [output_dims, input1_dims, input2_dims]
   Tensor bias;  // [output_dims], or null
-  Bilinear(int64_t input1_dims, int64_t input2_dims, int64_t output_dims, bool bias = true);
+  Bilinear(int64_t input1_dims, int64_t input2_dims, int64_t output_dims, bool bias = true, Place at = Place::current());
   Tensor operator()(const Operand& x1, const Operand& x2) const;
   static void fields(auto& m, auto&& f) {
     f("weight", m.weight);
@@ -383,7 +383,7 @@ class CircularPad1d : public Module<CircularPad1d> {
  public:
   Ints padding;
   bool channels_last;
-  explicit CircularPad1d(const Ints& padding, bool channels_last = false);
+  explicit CircularPad1d(const Ints& padding, bool channels_last = false, Place at = Place::current());
   Tensor operator()(const Operand& x) const;
   static void fields(auto& m, auto&& f) {
     f("padding", m.padding);
@@ -396,7 +396,7 @@ class CircularPad2d : public Module<CircularPad2d> {
  public:
   Ints padding;
   bool channels_last;
-  explicit CircularPad2d(const Ints& padding, bool channels_last = false);
+  explicit CircularPad2d(const Ints& padding, bool channels_last = false, Place at = Place::current());
   Tensor operator()(const Operand& x) const;
   static void fields(auto& m, auto&& f) {
     f("padding", m.padding);
@@ -409,7 +409,7 @@ class CircularPad3d : public Module<CircularPad3d> {
  public:
   Ints padding;
   bool channels_last;
-  explicit CircularPad3d(const Ints& padding, bool channels_last = false);
+  explicit CircularPad3d(const Ints& padding, bool channels_last = false, Place at = Place::current());
   Tensor operator()(const Operand& x) const;
   static void fields(auto& m, auto&& f) {
     f("padding", m.padding);
@@ -423,7 +423,7 @@ class ConstantPad1d : public Module<ConstantPad1d> {
   Ints padding;
   double value;
   bool channels_last;
-  ConstantPad1d(const Ints& padding, double value, bool channels_last = false);
+  ConstantPad1d(const Ints& padding, double value, bool channels_last = false, Place at = Place::current());
   Tensor operator()(const Operand& x) const;
   static void fields(auto& m, auto&& f) {
     f("padding", m.padding);
@@ -438,7 +438,7 @@ class ConstantPad2d : public Module<ConstantPad2d> {
   Ints padding;
   double value;
   bool channels_last;
-  ConstantPad2d(const Ints& padding, double value, bool channels_last = false);
+  ConstantPad2d(const Ints& padding, double value, bool channels_last = false, Place at = Place::current());
   Tensor operator()(const Operand& x) const;
   static void fields(auto& m, auto&& f) {
     f("padding", m.padding);
@@ -453,7 +453,7 @@ class ConstantPad3d : public Module<ConstantPad3d> {
   Ints padding;
   double value;
   bool channels_last;
-  ConstantPad3d(const Ints& padding, double value, bool channels_last = false);
+  ConstantPad3d(const Ints& padding, double value, bool channels_last = false, Place at = Place::current());
   Tensor operator()(const Operand& x) const;
   static void fields(auto& m, auto&& f) {
     f("padding", m.padding);
@@ -494,7 +494,7 @@ class Conv : public Module<Conv> {
   bool channels_last;
   Tensor weight;  // [out_channels, in_group, kernel_size]
   Tensor bias;  // [out_channels], or null
-  Conv(int64_t in_channels, int64_t out_channels, const Ints& kernel_size, const ConvSettings& settings = {});
+  Conv(int64_t in_channels, int64_t out_channels, const Ints& kernel_size, const ConvSettings& settings = {}, Place at = Place::current());
   Tensor operator()(const Operand& x) const;
   static void fields(auto& m, auto&& f) {
     f("weight", m.weight);
@@ -537,7 +537,7 @@ class Conv1d : public Module<Conv1d> {
   bool channels_last;
   Tensor weight;  // [out_channels, in_group, kernel_size]
   Tensor bias;  // [out_channels], or null
-  Conv1d(int64_t in_channels, int64_t out_channels, const Ints& kernel_size, const Conv1dSettings& settings = {});
+  Conv1d(int64_t in_channels, int64_t out_channels, const Ints& kernel_size, const Conv1dSettings& settings = {}, Place at = Place::current());
   Tensor operator()(const Operand& x) const;
   static void fields(auto& m, auto&& f) {
     f("weight", m.weight);
@@ -580,7 +580,7 @@ class Conv2d : public Module<Conv2d> {
   bool channels_last;
   Tensor weight;  // [out_channels, in_group, kernel_size]
   Tensor bias;  // [out_channels], or null
-  Conv2d(int64_t in_channels, int64_t out_channels, const Ints& kernel_size, const Conv2dSettings& settings = {});
+  Conv2d(int64_t in_channels, int64_t out_channels, const Ints& kernel_size, const Conv2dSettings& settings = {}, Place at = Place::current());
   Tensor operator()(const Operand& x) const;
   static void fields(auto& m, auto&& f) {
     f("weight", m.weight);
@@ -623,7 +623,7 @@ class Conv3d : public Module<Conv3d> {
   bool channels_last;
   Tensor weight;  // [out_channels, in_group, kernel_size]
   Tensor bias;  // [out_channels], or null
-  Conv3d(int64_t in_channels, int64_t out_channels, const Ints& kernel_size, const Conv3dSettings& settings = {});
+  Conv3d(int64_t in_channels, int64_t out_channels, const Ints& kernel_size, const Conv3dSettings& settings = {}, Place at = Place::current());
   Tensor operator()(const Operand& x) const;
   static void fields(auto& m, auto&& f) {
     f("weight", m.weight);
@@ -667,7 +667,7 @@ class ConvTranspose : public Module<ConvTranspose> {
   bool channels_last;
   Tensor weight;  // [in_channels, out_group, kernel_size]
   Tensor bias;  // [out_channels], or null
-  ConvTranspose(int64_t in_channels, int64_t out_channels, const Ints& kernel_size, const ConvTransposeSettings& settings = {});
+  ConvTranspose(int64_t in_channels, int64_t out_channels, const Ints& kernel_size, const ConvTransposeSettings& settings = {}, Place at = Place::current());
   Tensor operator()(const Operand& x) const;
   static void fields(auto& m, auto&& f) {
     f("weight", m.weight);
@@ -707,7 +707,7 @@ class ConvTranspose1d : public Module<ConvTranspose1d> {
   bool channels_last;
   Tensor weight;  // [in_channels, out_group, kernel_size]
   Tensor bias;  // [out_channels], or null
-  ConvTranspose1d(int64_t in_channels, int64_t out_channels, const Ints& kernel_size, const ConvTranspose1dSettings& settings = {});
+  ConvTranspose1d(int64_t in_channels, int64_t out_channels, const Ints& kernel_size, const ConvTranspose1dSettings& settings = {}, Place at = Place::current());
   Tensor operator()(const Operand& x) const;
   static void fields(auto& m, auto&& f) {
     f("weight", m.weight);
@@ -747,7 +747,7 @@ class ConvTranspose2d : public Module<ConvTranspose2d> {
   bool channels_last;
   Tensor weight;  // [in_channels, out_group, kernel_size]
   Tensor bias;  // [out_channels], or null
-  ConvTranspose2d(int64_t in_channels, int64_t out_channels, const Ints& kernel_size, const ConvTranspose2dSettings& settings = {});
+  ConvTranspose2d(int64_t in_channels, int64_t out_channels, const Ints& kernel_size, const ConvTranspose2dSettings& settings = {}, Place at = Place::current());
   Tensor operator()(const Operand& x) const;
   static void fields(auto& m, auto&& f) {
     f("weight", m.weight);
@@ -787,7 +787,7 @@ class ConvTranspose3d : public Module<ConvTranspose3d> {
   bool channels_last;
   Tensor weight;  // [in_channels, out_group, kernel_size]
   Tensor bias;  // [out_channels], or null
-  ConvTranspose3d(int64_t in_channels, int64_t out_channels, const Ints& kernel_size, const ConvTranspose3dSettings& settings = {});
+  ConvTranspose3d(int64_t in_channels, int64_t out_channels, const Ints& kernel_size, const ConvTranspose3dSettings& settings = {}, Place at = Place::current());
   Tensor operator()(const Operand& x) const;
   static void fields(auto& m, auto&& f) {
     f("weight", m.weight);
@@ -823,7 +823,7 @@ class CrossEntropyLoss : public Module<CrossEntropyLoss> {
   uint8_t reduction;
   Maybe<Axis> axis;
   Tensor weight;  // [classes], or null
-  explicit CrossEntropyLoss(const CrossEntropyLossSettings& settings = {});
+  explicit CrossEntropyLoss(const CrossEntropyLossSettings& settings = {}, Place at = Place::current());
   Tensor operator()(const Operand& input, const Operand& target) const;
   static void fields(auto& m, auto&& f) {
     f("weight", m.weight, buffer);
@@ -838,7 +838,7 @@ class CrossEntropyLoss : public Module<CrossEntropyLoss> {
 class Dropout : public Module<Dropout> {
  public:
   double p;
-  explicit Dropout(double p = 0.5);
+  explicit Dropout(double p = 0.5, Place at = Place::current());
   Tensor operator()(const Operand& x) const;
   static void fields(auto& m, auto&& f) {
     f("p", m.p);
@@ -850,7 +850,7 @@ class Dropout2d : public Module<Dropout2d> {
  public:
   double p;
   bool channels_last;
-  explicit Dropout2d(double p = 0.5, bool channels_last = false);
+  explicit Dropout2d(double p = 0.5, bool channels_last = false, Place at = Place::current());
   Tensor operator()(const Operand& x) const;
   static void fields(auto& m, auto&& f) {
     f("p", m.p);
@@ -863,7 +863,7 @@ class Dropout3d : public Module<Dropout3d> {
  public:
   double p;
   bool channels_last;
-  explicit Dropout3d(double p = 0.5, bool channels_last = false);
+  explicit Dropout3d(double p = 0.5, bool channels_last = false, Place at = Place::current());
   Tensor operator()(const Operand& x) const;
   static void fields(auto& m, auto&& f) {
     f("p", m.p);
@@ -882,7 +882,7 @@ class Embedding : public Module<Embedding> {
   int64_t dims;
   Maybe<int64_t> padding_idx;
   Tensor weight;  // [num_embeddings, dims]
-  Embedding(int64_t num_embeddings, int64_t dims, Maybe<int64_t> padding_idx = {});
+  Embedding(int64_t num_embeddings, int64_t dims, Maybe<int64_t> padding_idx = {}, Place at = Place::current());
   Tensor operator()(const Operand& indices) const;
   /// `x @ weight.T`: the logits of a model whose last layer has the weight of its first.
   Tensor as_linear(const Operand& x) const;
@@ -899,7 +899,7 @@ class Flatten : public Module<Flatten> {
  public:
   int64_t start_axis;
   int64_t end_axis;
-  explicit Flatten(int64_t start_axis = 1, int64_t end_axis = -1);
+  explicit Flatten(int64_t start_axis = 1, int64_t end_axis = -1, Place at = Place::current());
   Tensor operator()(const Operand& x) const;
   static void fields(auto& m, auto&& f) {
     f("start_axis", m.start_axis);
@@ -916,7 +916,7 @@ class GRUCell : public Module<GRUCell> {
   Tensor weight_hh;  // [3*hidden_size, hidden_size]
   Tensor bias_ih;  // [3*hidden_size], or null
   Tensor bias_hh;  // [3*hidden_size], or null
-  GRUCell(int64_t input_size, int64_t hidden_size, bool bias = true);
+  GRUCell(int64_t input_size, int64_t hidden_size, bool bias = true, Place at = Place::current());
   Tensor operator()(const Operand& x, const Operand& state = nullptr) const;
   static void fields(auto& m, auto&& f) {
     f("weight_ih", m.weight_ih);
@@ -936,7 +936,7 @@ class GaussianNLLLoss : public Module<GaussianNLLLoss> {
   bool full;
   double eps;
   uint8_t reduction;
-  explicit GaussianNLLLoss(bool full = false, double eps = 1e-06, std::string_view reduction = "mean");
+  explicit GaussianNLLLoss(bool full = false, double eps = 1e-06, std::string_view reduction = "mean", Place at = Place::current());
   Tensor operator()(const Operand& input, const Operand& target, const Operand& var) const;
   static void fields(auto& m, auto&& f) {
     f("full", m.full);
@@ -949,7 +949,7 @@ class GaussianNLLLoss : public Module<GaussianNLLLoss> {
 class GlobalAvgPool1d : public Module<GlobalAvgPool1d> {
  public:
   bool channels_last;
-  explicit GlobalAvgPool1d(bool channels_last = false);
+  explicit GlobalAvgPool1d(bool channels_last = false, Place at = Place::current());
   Tensor operator()(const Operand& x) const;
   static void fields(auto& m, auto&& f) {
     f("channels_last", m.channels_last);
@@ -960,7 +960,7 @@ class GlobalAvgPool1d : public Module<GlobalAvgPool1d> {
 class GlobalAvgPool2d : public Module<GlobalAvgPool2d> {
  public:
   bool channels_last;
-  explicit GlobalAvgPool2d(bool channels_last = false);
+  explicit GlobalAvgPool2d(bool channels_last = false, Place at = Place::current());
   Tensor operator()(const Operand& x) const;
   static void fields(auto& m, auto&& f) {
     f("channels_last", m.channels_last);
@@ -971,7 +971,7 @@ class GlobalAvgPool2d : public Module<GlobalAvgPool2d> {
 class GlobalAvgPool3d : public Module<GlobalAvgPool3d> {
  public:
   bool channels_last;
-  explicit GlobalAvgPool3d(bool channels_last = false);
+  explicit GlobalAvgPool3d(bool channels_last = false, Place at = Place::current());
   Tensor operator()(const Operand& x) const;
   static void fields(auto& m, auto&& f) {
     f("channels_last", m.channels_last);
@@ -982,7 +982,7 @@ class GlobalAvgPool3d : public Module<GlobalAvgPool3d> {
 class GlobalMaxPool1d : public Module<GlobalMaxPool1d> {
  public:
   bool channels_last;
-  explicit GlobalMaxPool1d(bool channels_last = false);
+  explicit GlobalMaxPool1d(bool channels_last = false, Place at = Place::current());
   Tensor operator()(const Operand& x) const;
   static void fields(auto& m, auto&& f) {
     f("channels_last", m.channels_last);
@@ -993,7 +993,7 @@ class GlobalMaxPool1d : public Module<GlobalMaxPool1d> {
 class GlobalMaxPool2d : public Module<GlobalMaxPool2d> {
  public:
   bool channels_last;
-  explicit GlobalMaxPool2d(bool channels_last = false);
+  explicit GlobalMaxPool2d(bool channels_last = false, Place at = Place::current());
   Tensor operator()(const Operand& x) const;
   static void fields(auto& m, auto&& f) {
     f("channels_last", m.channels_last);
@@ -1005,7 +1005,7 @@ class GlobalMaxPool2d : public Module<GlobalMaxPool2d> {
 class GlobalMaxPool3d : public Module<GlobalMaxPool3d> {
  public:
   bool channels_last;
-  explicit GlobalMaxPool3d(bool channels_last = false);
+  explicit GlobalMaxPool3d(bool channels_last = false, Place at = Place::current());
   Tensor operator()(const Operand& x) const;
   static void fields(auto& m, auto&& f) {
     f("channels_last", m.channels_last);
@@ -1023,7 +1023,7 @@ class GroupNorm : public Module<GroupNorm> {
   bool channels_last;
   Tensor weight;  // [num_channels], or null
   Tensor bias;  // [num_channels], or null
-  GroupNorm(int64_t num_groups, int64_t num_channels, double eps = 1e-05, bool affine = true, bool channels_last = false);
+  GroupNorm(int64_t num_groups, int64_t num_channels, double eps = 1e-05, bool affine = true, bool channels_last = false, Place at = Place::current());
   Tensor operator()(const Operand& x) const;
   static void fields(auto& m, auto&& f) {
     f("weight", m.weight);
@@ -1040,7 +1040,7 @@ class HuberLoss : public Module<HuberLoss> {
  public:
   double delta;
   uint8_t reduction;
-  explicit HuberLoss(double delta = 1.0, std::string_view reduction = "mean");
+  explicit HuberLoss(double delta = 1.0, std::string_view reduction = "mean", Place at = Place::current());
   Tensor operator()(const Operand& input, const Operand& target) const;
   static void fields(auto& m, auto&& f) {
     f("delta", m.delta);
@@ -1056,7 +1056,7 @@ class InstanceNorm : public Module<InstanceNorm> {
   bool channels_last;
   Tensor weight;  // [num_features], or null
   Tensor bias;  // [num_features], or null
-  explicit InstanceNorm(int64_t num_features, double eps = 1e-05, bool affine = false, bool channels_last = false);
+  explicit InstanceNorm(int64_t num_features, double eps = 1e-05, bool affine = false, bool channels_last = false, Place at = Place::current());
   Tensor operator()(const Operand& x) const;
   static void fields(auto& m, auto&& f) {
     f("weight", m.weight);
@@ -1075,7 +1075,7 @@ class KLDivLoss : public Module<KLDivLoss> {
  public:
   bool log_target;
   uint8_t reduction;
-  explicit KLDivLoss(bool log_target = false, std::string_view reduction = "mean");
+  explicit KLDivLoss(bool log_target = false, std::string_view reduction = "mean", Place at = Place::current());
   Tensor operator()(const Operand& input, const Operand& target) const;
   static void fields(auto& m, auto&& f) {
     f("log_target", m.log_target);
@@ -1087,7 +1087,7 @@ class KLDivLoss : public Module<KLDivLoss> {
 class L1Loss : public Module<L1Loss> {
  public:
   uint8_t reduction;
-  explicit L1Loss(std::string_view reduction = "mean");
+  explicit L1Loss(std::string_view reduction = "mean", Place at = Place::current());
   Tensor operator()(const Operand& input, const Operand& target) const;
   static void fields(auto& m, auto&& f) {
     f("reduction", m.reduction);
@@ -1103,7 +1103,7 @@ class LSTMCell : public Module<LSTMCell> {
   Tensor weight_hh;  // [4*hidden_size, hidden_size]
   Tensor bias_ih;  // [4*hidden_size], or null
   Tensor bias_hh;  // [4*hidden_size], or null
-  LSTMCell(int64_t input_size, int64_t hidden_size, bool bias = true);
+  LSTMCell(int64_t input_size, int64_t hidden_size, bool bias = true, Place at = Place::current());
   Tensors operator()(const Operand& x, const Tensors& state = {}) const;
   static void fields(auto& m, auto&& f) {
     f("weight_ih", m.weight_ih);
@@ -1122,7 +1122,7 @@ class LayerNorm : public Module<LayerNorm> {
   double eps;
   Tensor weight;  // [normalized_shape], or null
   Tensor bias;  // [normalized_shape], or null
-  explicit LayerNorm(const Ints& normalized_shape, double eps = 1e-05, bool affine = true, bool bias = true);
+  explicit LayerNorm(const Ints& normalized_shape, double eps = 1e-05, bool affine = true, bool bias = true, Place at = Place::current());
   Tensor operator()(const Operand& x) const;
   static void fields(auto& m, auto&& f) {
     f("weight", m.weight);
@@ -1142,7 +1142,7 @@ class Linear : public Module<Linear> {
   int64_t output_dims;
   Tensor weight;  // [output_dims, input_dims]
   Tensor bias;  // [output_dims], or null
-  Linear(int64_t input_dims, int64_t output_dims, bool bias = true);
+  Linear(int64_t input_dims, int64_t output_dims, bool bias = true, Place at = Place::current());
   Tensor operator()(const Operand& x) const;
   static void fields(auto& m, auto&& f) {
     f("weight", m.weight);
@@ -1156,7 +1156,7 @@ class Linear : public Module<Linear> {
 class MSELoss : public Module<MSELoss> {
  public:
   uint8_t reduction;
-  explicit MSELoss(std::string_view reduction = "mean");
+  explicit MSELoss(std::string_view reduction = "mean", Place at = Place::current());
   Tensor operator()(const Operand& input, const Operand& target) const;
   static void fields(auto& m, auto&& f) {
     f("reduction", m.reduction);
@@ -1170,7 +1170,7 @@ class MarginRankingLoss : public Module<MarginRankingLoss> {
  public:
   double margin;
   uint8_t reduction;
-  explicit MarginRankingLoss(double margin = 0.0, std::string_view reduction = "mean");
+  explicit MarginRankingLoss(double margin = 0.0, std::string_view reduction = "mean", Place at = Place::current());
   Tensor operator()(const Operand& input1, const Operand& input2, const Operand& target) const;
   static void fields(auto& m, auto&& f) {
     f("margin", m.margin);
@@ -1192,7 +1192,7 @@ class MaxPool1d : public Module<MaxPool1d> {
   Ints padding;
   Ints dilation;
   bool channels_last;
-  explicit MaxPool1d(const Ints& kernel_size, const MaxPool1dSettings& settings = {});
+  explicit MaxPool1d(const Ints& kernel_size, const MaxPool1dSettings& settings = {}, Place at = Place::current());
   Tensor operator()(const Operand& x) const;
   static void fields(auto& m, auto&& f) {
     f("kernel_size", m.kernel_size);
@@ -1217,7 +1217,7 @@ class MaxPool2d : public Module<MaxPool2d> {
   Ints padding;
   Ints dilation;
   bool channels_last;
-  explicit MaxPool2d(const Ints& kernel_size, const MaxPool2dSettings& settings = {});
+  explicit MaxPool2d(const Ints& kernel_size, const MaxPool2dSettings& settings = {}, Place at = Place::current());
   Tensor operator()(const Operand& x) const;
   static void fields(auto& m, auto&& f) {
     f("kernel_size", m.kernel_size);
@@ -1242,7 +1242,7 @@ class MaxPool3d : public Module<MaxPool3d> {
   Ints padding;
   Ints dilation;
   bool channels_last;
-  explicit MaxPool3d(const Ints& kernel_size, const MaxPool3dSettings& settings = {});
+  explicit MaxPool3d(const Ints& kernel_size, const MaxPool3dSettings& settings = {}, Place at = Place::current());
   Tensor operator()(const Operand& x) const;
   static void fields(auto& m, auto&& f) {
     f("kernel_size", m.kernel_size);
@@ -1268,7 +1268,7 @@ class NLLLoss : public Module<NLLLoss> {
   uint8_t reduction;
   Maybe<Axis> axis;
   Tensor weight;  // [classes], or null
-  explicit NLLLoss(const NLLLossSettings& settings = {});
+  explicit NLLLoss(const NLLLossSettings& settings = {}, Place at = Place::current());
   Tensor operator()(const Operand& input, const Operand& target) const;
   static void fields(auto& m, auto&& f) {
     f("weight", m.weight, buffer);
@@ -1283,7 +1283,7 @@ class PixelShuffle : public Module<PixelShuffle> {
  public:
   int64_t upscale_factor;
   bool channels_last;
-  explicit PixelShuffle(int64_t upscale_factor, bool channels_last = false);
+  explicit PixelShuffle(int64_t upscale_factor, bool channels_last = false, Place at = Place::current());
   Tensor operator()(const Operand& x) const;
   static void fields(auto& m, auto&& f) {
     f("upscale_factor", m.upscale_factor);
@@ -1296,7 +1296,7 @@ class PixelUnshuffle : public Module<PixelUnshuffle> {
  public:
   int64_t downscale_factor;
   bool channels_last;
-  explicit PixelUnshuffle(int64_t downscale_factor, bool channels_last = false);
+  explicit PixelUnshuffle(int64_t downscale_factor, bool channels_last = false, Place at = Place::current());
   Tensor operator()(const Operand& x) const;
   static void fields(auto& m, auto&& f) {
     f("downscale_factor", m.downscale_factor);
@@ -1310,7 +1310,7 @@ class RMSNorm : public Module<RMSNorm> {
   int64_t dims;
   double eps;
   Tensor weight;  // [dims], or null
-  explicit RMSNorm(int64_t dims, double eps = 1e-05, bool affine = true);
+  explicit RMSNorm(int64_t dims, double eps = 1e-05, bool affine = true, Place at = Place::current());
   Tensor operator()(const Operand& x) const;
   static void fields(auto& m, auto&& f) {
     f("weight", m.weight);
@@ -1331,7 +1331,7 @@ class RNNCell : public Module<RNNCell> {
   Tensor weight_hh;  // [hidden_size, hidden_size]
   Tensor bias_ih;  // [hidden_size], or null
   Tensor bias_hh;  // [hidden_size], or null
-  RNNCell(int64_t input_size, int64_t hidden_size, bool bias = true, std::string_view nonlinearity = "tanh");
+  RNNCell(int64_t input_size, int64_t hidden_size, bool bias = true, std::string_view nonlinearity = "tanh", Place at = Place::current());
   Tensor operator()(const Operand& x, const Operand& state = nullptr) const;
   static void fields(auto& m, auto&& f) {
     f("weight_ih", m.weight_ih);
@@ -1349,7 +1349,7 @@ class ReflectionPad1d : public Module<ReflectionPad1d> {
  public:
   Ints padding;
   bool channels_last;
-  explicit ReflectionPad1d(const Ints& padding, bool channels_last = false);
+  explicit ReflectionPad1d(const Ints& padding, bool channels_last = false, Place at = Place::current());
   Tensor operator()(const Operand& x) const;
   static void fields(auto& m, auto&& f) {
     f("padding", m.padding);
@@ -1362,7 +1362,7 @@ class ReflectionPad2d : public Module<ReflectionPad2d> {
  public:
   Ints padding;
   bool channels_last;
-  explicit ReflectionPad2d(const Ints& padding, bool channels_last = false);
+  explicit ReflectionPad2d(const Ints& padding, bool channels_last = false, Place at = Place::current());
   Tensor operator()(const Operand& x) const;
   static void fields(auto& m, auto&& f) {
     f("padding", m.padding);
@@ -1375,7 +1375,7 @@ class ReflectionPad3d : public Module<ReflectionPad3d> {
  public:
   Ints padding;
   bool channels_last;
-  explicit ReflectionPad3d(const Ints& padding, bool channels_last = false);
+  explicit ReflectionPad3d(const Ints& padding, bool channels_last = false, Place at = Place::current());
   Tensor operator()(const Operand& x) const;
   static void fields(auto& m, auto&& f) {
     f("padding", m.padding);
@@ -1388,7 +1388,7 @@ class ReplicationPad1d : public Module<ReplicationPad1d> {
  public:
   Ints padding;
   bool channels_last;
-  explicit ReplicationPad1d(const Ints& padding, bool channels_last = false);
+  explicit ReplicationPad1d(const Ints& padding, bool channels_last = false, Place at = Place::current());
   Tensor operator()(const Operand& x) const;
   static void fields(auto& m, auto&& f) {
     f("padding", m.padding);
@@ -1401,7 +1401,7 @@ class ReplicationPad2d : public Module<ReplicationPad2d> {
  public:
   Ints padding;
   bool channels_last;
-  explicit ReplicationPad2d(const Ints& padding, bool channels_last = false);
+  explicit ReplicationPad2d(const Ints& padding, bool channels_last = false, Place at = Place::current());
   Tensor operator()(const Operand& x) const;
   static void fields(auto& m, auto&& f) {
     f("padding", m.padding);
@@ -1414,7 +1414,7 @@ class ReplicationPad3d : public Module<ReplicationPad3d> {
  public:
   Ints padding;
   bool channels_last;
-  explicit ReplicationPad3d(const Ints& padding, bool channels_last = false);
+  explicit ReplicationPad3d(const Ints& padding, bool channels_last = false, Place at = Place::current());
   Tensor operator()(const Operand& x) const;
   static void fields(auto& m, auto&& f) {
     f("padding", m.padding);
@@ -1433,7 +1433,7 @@ class RoPE : public Module<RoPE> {
   bool traditional;
   double base;
   double scale;
-  explicit RoPE(int64_t dims, bool traditional = false, double base = 10000.0, double scale = 1.0);
+  explicit RoPE(int64_t dims, bool traditional = false, double base = 10000.0, double scale = 1.0, Place at = Place::current());
   Tensor operator()(const Operand& x, int64_t offset = 0) const;
   static void fields(auto& m, auto&& f) {
     f("dims", m.dims);
@@ -1463,7 +1463,7 @@ class SinusoidalPositionalEncoding : public Module<SinusoidalPositionalEncoding>
   Maybe<double> scale;
   bool cos_first;
   bool full_turns;
-  explicit SinusoidalPositionalEncoding(int64_t dims, const SinusoidalPositionalEncodingSettings& settings = {});
+  explicit SinusoidalPositionalEncoding(int64_t dims, const SinusoidalPositionalEncodingSettings& settings = {}, Place at = Place::current());
   Tensor operator()(const Operand& positions) const;
   static void fields(auto& m, auto&& f) {
     f("dims", m.dims);
@@ -1480,7 +1480,7 @@ class SmoothL1Loss : public Module<SmoothL1Loss> {
  public:
   double beta;
   uint8_t reduction;
-  explicit SmoothL1Loss(double beta = 1.0, std::string_view reduction = "mean");
+  explicit SmoothL1Loss(double beta = 1.0, std::string_view reduction = "mean", Place at = Place::current());
   Tensor operator()(const Operand& input, const Operand& target) const;
   static void fields(auto& m, auto&& f) {
     f("beta", m.beta);
@@ -1505,7 +1505,7 @@ class TripletMarginLoss : public Module<TripletMarginLoss> {
   double margin;
   double eps;
   uint8_t reduction;
-  explicit TripletMarginLoss(const TripletMarginLossSettings& settings = {});
+  explicit TripletMarginLoss(const TripletMarginLossSettings& settings = {}, Place at = Place::current());
   Tensor operator()(const Operand& anchor, const Operand& positive, const Operand& negative) const;
   static void fields(auto& m, auto&& f) {
     f("axis", m.axis.i);
@@ -1521,7 +1521,7 @@ class ZeroPad1d : public Module<ZeroPad1d> {
  public:
   Ints padding;
   bool channels_last;
-  explicit ZeroPad1d(const Ints& padding, bool channels_last = false);
+  explicit ZeroPad1d(const Ints& padding, bool channels_last = false, Place at = Place::current());
   Tensor operator()(const Operand& x) const;
   static void fields(auto& m, auto&& f) {
     f("padding", m.padding);
@@ -1534,7 +1534,7 @@ class ZeroPad2d : public Module<ZeroPad2d> {
  public:
   Ints padding;
   bool channels_last;
-  explicit ZeroPad2d(const Ints& padding, bool channels_last = false);
+  explicit ZeroPad2d(const Ints& padding, bool channels_last = false, Place at = Place::current());
   Tensor operator()(const Operand& x) const;
   static void fields(auto& m, auto&& f) {
     f("padding", m.padding);
@@ -1547,7 +1547,7 @@ class ZeroPad3d : public Module<ZeroPad3d> {
  public:
   Ints padding;
   bool channels_last;
-  explicit ZeroPad3d(const Ints& padding, bool channels_last = false);
+  explicit ZeroPad3d(const Ints& padding, bool channels_last = false, Place at = Place::current());
   Tensor operator()(const Operand& x) const;
   static void fields(auto& m, auto&& f) {
     f("padding", m.padding);
@@ -1595,7 +1595,7 @@ class MultiHeadAttention : public Module<MultiHeadAttention> {
   Tensor v_proj_weight;  // [dims, value_dims]
   Tensor in_proj_bias;  // [3*dims], or null
   Linear out_proj;
-  MultiHeadAttention(int64_t dims, int64_t num_heads, const MultiHeadAttentionSettings& settings = {});
+  MultiHeadAttention(int64_t dims, int64_t num_heads, const MultiHeadAttentionSettings& settings = {}, Place at = Place::current());
   Tensor operator()(const Operand& queries, const MultiHeadAttentionCall& call = {}) const;
   /// Causal self-attention of the next positions, and what the ones after them need.
   ///

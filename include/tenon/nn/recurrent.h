@@ -51,7 +51,7 @@ class Recurrent {
 
   /// `kind` is the name of the layer, and its weights have `gates * hidden_size` rows.
   Recurrent(std::string_view kind, int gates, int64_t input_size, int64_t hidden_size,
-            const RecurrentSettings& settings);
+            const RecurrentSettings& settings, const Place& at);
   /// The outputs, and then the parts of the state.
   Tensors run(const Operand& x, Tensors state, bool training, int states, const Step& step) const;
 
@@ -72,7 +72,8 @@ class RNN : public Module<RNN>, public Recurrent {
   Callback<Tensor(const Tensor&)> nonlinearity;
 
   RNN(int64_t input_size, int64_t hidden_size, const RecurrentSettings& settings = {},
-      Callback<Tensor(const Tensor&)> nonlinearity = {});  // default: tanh
+      Callback<Tensor(const Tensor&)> nonlinearity = {},  // default: tanh
+      Place at = Place::current());
   RecurrentResult operator()(const Operand& x, const Tensor& state = {}) const;
   using Recurrent::fields;
 };
@@ -81,7 +82,8 @@ class RNN : public Module<RNN>, public Recurrent {
 /// of `x` and `h`, and `n = tanh(W_in x + b_in + r * (W_hn h + b_hn))`.
 class GRU : public Module<GRU>, public Recurrent {
  public:
-  GRU(int64_t input_size, int64_t hidden_size, const RecurrentSettings& settings = {});
+  GRU(int64_t input_size, int64_t hidden_size, const RecurrentSettings& settings = {},
+      Place at = Place::current());
   RecurrentResult operator()(const Operand& x, const Tensor& state = {}) const;
   using Recurrent::fields;
 };
@@ -90,7 +92,8 @@ class GRU : public Module<GRU>, public Recurrent {
 /// `f` and `o` sigmoids and `g` the tanh of linear functions of `x` and `h`.
 class LSTM : public Module<LSTM>, public Recurrent {
  public:
-  LSTM(int64_t input_size, int64_t hidden_size, const RecurrentSettings& settings = {});
+  LSTM(int64_t input_size, int64_t hidden_size, const RecurrentSettings& settings = {},
+       Place at = Place::current());
   /// `state` is `{hidden, cell}`, or empty.
   LSTMResult operator()(const Operand& x, const Tensors& state = {}) const;
   using Recurrent::fields;

@@ -19,7 +19,8 @@ class PReLU : public Module<PReLU> {
   bool channels_last;
   Tensor weight;  // [num_parameters]
 
-  explicit PReLU(int64_t num_parameters = 1, double init = 0.25, bool channels_last = false);
+  explicit PReLU(int64_t num_parameters = 1, double init = 0.25, bool channels_last = false,
+                 Place at = Place::current());
   Tensor operator()(const Operand& x) const;
   static void fields(auto& m, auto&& f) {
     f("weight", m.weight), f("num_parameters", m.num_parameters);
@@ -42,7 +43,7 @@ class Upsample : public Module<Upsample> {
  public:
   UpsampleSettings settings;
 
-  explicit Upsample(const UpsampleSettings& settings);
+  explicit Upsample(const UpsampleSettings& settings, Place at = Place::current());
   Tensor operator()(const Operand& x) const;
   static void fields(auto& m, auto&& f) {
     f("scale_factor", m.settings.scale_factor), f("mode", m.settings.mode);

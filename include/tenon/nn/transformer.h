@@ -9,6 +9,10 @@
 
 #include "tenon/nn/layers.h"
 
+namespace tn {
+class LocScope;  // src/ir/place.h
+}
+
 namespace tn::nn {
 
 struct TransformerSettings {
@@ -52,7 +56,8 @@ class TransformerLayer {
   }
 
  protected:
-  TransformerLayer(int64_t dims, int64_t num_heads, const TransformerSettings& settings);
+  TransformerLayer(int64_t dims, int64_t num_heads, const TransformerSettings& settings,
+                   const LocScope& scope);
   /// `x + f(norm(x))`, or `norm(x + f(x))`.
   Tensor residual(const Tensor& x, const LayerNorm& norm,
                   const Callback<Tensor(const Tensor&)>& f) const;
@@ -63,8 +68,8 @@ class TransformerLayer {
 
 class TransformerEncoderLayer : public Module<TransformerEncoderLayer>, public TransformerLayer {
  public:
-  TransformerEncoderLayer(int64_t dims, int64_t num_heads,
-                          const TransformerSettings& settings = {});
+  TransformerEncoderLayer(int64_t dims, int64_t num_heads, const TransformerSettings& settings = {},
+                          Place at = Place::current());
   Tensor operator()(const Operand& x, const EncoderCall& call = {}) const;
   using TransformerLayer::fields;
 };
@@ -75,8 +80,8 @@ class TransformerDecoderLayer : public Module<TransformerDecoderLayer>, public T
   MultiHeadAttention multihead_attn;
   LayerNorm norm3;
 
-  TransformerDecoderLayer(int64_t dims, int64_t num_heads,
-                          const TransformerSettings& settings = {});
+  TransformerDecoderLayer(int64_t dims, int64_t num_heads, const TransformerSettings& settings = {},
+                          Place at = Place::current());
   Tensor operator()(const Operand& x, const Operand& memory, const DecoderCall& call = {}) const;
   static void fields(auto& m, auto&& f) {
     TransformerLayer::fields(m, f);
@@ -95,14 +100,14 @@ class TransformerStack {
 
  protected:
   TransformerStack(std::string_view kind, int num_layers, int64_t dims, int64_t num_heads,
-                   const TransformerSettings& settings);
+                   const TransformerSettings& settings, const Place& at);
 };
 
 class TransformerEncoder : public Module<TransformerEncoder>,
                            public TransformerStack<TransformerEncoderLayer> {
  public:
   TransformerEncoder(int num_layers, int64_t dims, int64_t num_heads,
-                     const TransformerSettings& settings = {});
+                     const TransformerSettings& settings = {}, Place at = Place::current());
   Tensor operator()(const Operand& x, const EncoderCall& call = {}) const;
   using TransformerStack::fields;
 };
@@ -111,7 +116,7 @@ class TransformerDecoder : public Module<TransformerDecoder>,
                            public TransformerStack<TransformerDecoderLayer> {
  public:
   TransformerDecoder(int num_layers, int64_t dims, int64_t num_heads,
-                     const TransformerSettings& settings = {});
+                     const TransformerSettings& settings = {}, Place at = Place::current());
   Tensor operator()(const Operand& x, const Operand& memory, const DecoderCall& call = {}) const;
   using TransformerStack::fields;
 };
@@ -123,7 +128,8 @@ class Transformer : public Module<Transformer> {
   TransformerDecoder decoder;
 
   explicit Transformer(int64_t dims = 512, int64_t num_heads = 8, int num_encoder_layers = 6,
-                       int num_decoder_layers = 6, const TransformerSettings& settings = {});
+                       int num_decoder_layers = 6, const TransformerSettings& settings = {},
+                       Place at = Place::current());
   Tensor operator()(const Operand& source, const Operand& target,
                     const TransformerCall& call = {}) const;
   static void fields(auto& m, auto&& f) { f("encoder", m.encoder), f("decoder", m.decoder); }

@@ -12,6 +12,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <source_location>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -21,6 +22,8 @@
 #include "tenon/tree.h"
 
 namespace tn::nn {
+
+using Place = std::source_location;  // the line of a call, for errors
 
 /// Tensors by their paths.
 using TensorMap = std::map<std::string, Tensor>;

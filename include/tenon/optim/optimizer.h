@@ -20,7 +20,7 @@ struct LearningRate {
   Schedule schedule = {};
 
   LearningRate() = default;
-  LearningRate(double number);
+  LearningRate(double number, nn::Place at = nn::Place::current());
   LearningRate(Tensor scalar) : value(std::move(scalar)) {}
   template <std::invocable<const Tensor&> F>
     requires(!nn::IsModule<F>)
@@ -133,7 +133,8 @@ class RuleOptimizer : public Optimizer {
   /// `options` are the hyper-parameters of the record, in order; a choice is its name. `setting` is
   /// the learning rate among the settings.
   RuleOptimizer(std::string_view name, const LearningRate& rate, const LearningRate& setting,
-                const WeightDecay& decay, std::initializer_list<const void*> options);
+                const WeightDecay& decay, std::initializer_list<const void*> options,
+                const nn::Place& at);
   void init_single(const Tensor& parameter, TensorMap& moments) const override;
   Tensor apply_single(const Tensor& gradient, const Tensor& parameter,
                       TensorMap& moments) const override;

@@ -37,7 +37,7 @@ struct AdafactorSettings {
 class Adafactor : public RuleOptimizer {
  public:
   explicit Adafactor(const LearningRate& learning_rate = {},
-      const AdafactorSettings& settings = {})
+      const AdafactorSettings& settings = {}, nn::Place at = nn::Place::current())
       : RuleOptimizer("Adafactor", learning_rate, settings.learning_rate, settings.weight_decay,
             {&settings.eps.first, &settings.eps.second,
              &settings.clip_threshold,
@@ -45,9 +45,10 @@ class Adafactor : public RuleOptimizer {
              &settings.beta_1,
              &settings.scale_parameter,
              &settings.relative_step,
-             &settings.warmup_init}) {}
-  explicit Adafactor(const nn::Parameters& parameters, const AdafactorSettings& settings = {})
-      : Adafactor(LearningRate(), settings) {
+             &settings.warmup_init}, at) {}
+  explicit Adafactor(const nn::Parameters& parameters, const AdafactorSettings& settings = {},
+      nn::Place at = nn::Place::current())
+      : Adafactor(LearningRate(), settings, at) {
     watch(parameters);
   }
 };
@@ -72,14 +73,15 @@ struct AdamSettings {
 class Adam : public RuleOptimizer {
  public:
   explicit Adam(const LearningRate& learning_rate = {},
-      const AdamSettings& settings = {})
+      const AdamSettings& settings = {}, nn::Place at = nn::Place::current())
       : RuleOptimizer("Adam", learning_rate, settings.learning_rate, settings.weight_decay,
             {&settings.betas.first, &settings.betas.second,
              &settings.eps,
              &settings.bias_correction,
-             &settings.amsgrad}) {}
-  explicit Adam(const nn::Parameters& parameters, const AdamSettings& settings = {})
-      : Adam(LearningRate(), settings) {
+             &settings.amsgrad}, at) {}
+  explicit Adam(const nn::Parameters& parameters, const AdamSettings& settings = {},
+      nn::Place at = nn::Place::current())
+      : Adam(LearningRate(), settings, at) {
     watch(parameters);
   }
 };
@@ -99,14 +101,15 @@ struct AdamWSettings {
 class AdamW : public RuleOptimizer {
  public:
   explicit AdamW(const LearningRate& learning_rate = {},
-      const AdamWSettings& settings = {})
+      const AdamWSettings& settings = {}, nn::Place at = nn::Place::current())
       : RuleOptimizer("AdamW", learning_rate, settings.learning_rate, settings.weight_decay,
             {&settings.betas.first, &settings.betas.second,
              &settings.eps,
              &settings.bias_correction,
-             &settings.amsgrad}) {}
-  explicit AdamW(const nn::Parameters& parameters, const AdamWSettings& settings = {})
-      : AdamW(LearningRate(), settings) {
+             &settings.amsgrad}, at) {}
+  explicit AdamW(const nn::Parameters& parameters, const AdamWSettings& settings = {},
+      nn::Place at = nn::Place::current())
+      : AdamW(LearningRate(), settings, at) {
     watch(parameters);
   }
 };
@@ -126,12 +129,13 @@ struct AdamaxSettings {
 class Adamax : public RuleOptimizer {
  public:
   explicit Adamax(const LearningRate& learning_rate = {},
-      const AdamaxSettings& settings = {})
+      const AdamaxSettings& settings = {}, nn::Place at = nn::Place::current())
       : RuleOptimizer("Adamax", learning_rate, settings.learning_rate, settings.weight_decay,
             {&settings.betas.first, &settings.betas.second,
-             &settings.eps}) {}
-  explicit Adamax(const nn::Parameters& parameters, const AdamaxSettings& settings = {})
-      : Adamax(LearningRate(), settings) {
+             &settings.eps}, at) {}
+  explicit Adamax(const nn::Parameters& parameters, const AdamaxSettings& settings = {},
+      nn::Place at = nn::Place::current())
+      : Adamax(LearningRate(), settings, at) {
     watch(parameters);
   }
 };
@@ -155,14 +159,15 @@ struct RMSpropSettings {
 class RMSprop : public RuleOptimizer {
  public:
   explicit RMSprop(const LearningRate& learning_rate = {},
-      const RMSpropSettings& settings = {})
+      const RMSpropSettings& settings = {}, nn::Place at = nn::Place::current())
       : RuleOptimizer("RMSprop", learning_rate, settings.learning_rate, settings.weight_decay,
             {&settings.alpha,
              &settings.eps,
              &settings.momentum,
-             &settings.centered}) {}
-  explicit RMSprop(const nn::Parameters& parameters, const RMSpropSettings& settings = {})
-      : RMSprop(LearningRate(), settings) {
+             &settings.centered}, at) {}
+  explicit RMSprop(const nn::Parameters& parameters, const RMSpropSettings& settings = {},
+      nn::Place at = nn::Place::current())
+      : RMSprop(LearningRate(), settings, at) {
     watch(parameters);
   }
 };
@@ -184,13 +189,14 @@ struct AdagradSettings {
 class Adagrad : public RuleOptimizer {
  public:
   explicit Adagrad(const LearningRate& learning_rate = {},
-      const AdagradSettings& settings = {})
+      const AdagradSettings& settings = {}, nn::Place at = nn::Place::current())
       : RuleOptimizer("Adagrad", learning_rate, settings.learning_rate, settings.weight_decay,
             {&settings.eps,
              &settings.lr_decay,
-             &settings.initial_accumulator_value}) {}
-  explicit Adagrad(const nn::Parameters& parameters, const AdagradSettings& settings = {})
-      : Adagrad(LearningRate(), settings) {
+             &settings.initial_accumulator_value}, at) {}
+  explicit Adagrad(const nn::Parameters& parameters, const AdagradSettings& settings = {},
+      nn::Place at = nn::Place::current())
+      : Adagrad(LearningRate(), settings, at) {
     watch(parameters);
   }
 };
@@ -211,12 +217,13 @@ struct AdaDeltaSettings {
 class AdaDelta : public RuleOptimizer {
  public:
   explicit AdaDelta(const LearningRate& learning_rate = {},
-      const AdaDeltaSettings& settings = {})
+      const AdaDeltaSettings& settings = {}, nn::Place at = nn::Place::current())
       : RuleOptimizer("AdaDelta", learning_rate, settings.learning_rate, settings.weight_decay,
             {&settings.rho,
-             &settings.eps}) {}
-  explicit AdaDelta(const nn::Parameters& parameters, const AdaDeltaSettings& settings = {})
-      : AdaDelta(LearningRate(), settings) {
+             &settings.eps}, at) {}
+  explicit AdaDelta(const nn::Parameters& parameters, const AdaDeltaSettings& settings = {},
+      nn::Place at = nn::Place::current())
+      : AdaDelta(LearningRate(), settings, at) {
     watch(parameters);
   }
 };
@@ -238,11 +245,12 @@ struct LionSettings {
 class Lion : public RuleOptimizer {
  public:
   explicit Lion(const LearningRate& learning_rate = {},
-      const LionSettings& settings = {})
+      const LionSettings& settings = {}, nn::Place at = nn::Place::current())
       : RuleOptimizer("Lion", learning_rate, settings.learning_rate, settings.weight_decay,
-            {&settings.betas.first, &settings.betas.second}) {}
-  explicit Lion(const nn::Parameters& parameters, const LionSettings& settings = {})
-      : Lion(LearningRate(), settings) {
+            {&settings.betas.first, &settings.betas.second}, at) {}
+  explicit Lion(const nn::Parameters& parameters, const LionSettings& settings = {},
+      nn::Place at = nn::Place::current())
+      : Lion(LearningRate(), settings, at) {
     watch(parameters);
   }
 };
@@ -274,15 +282,16 @@ struct MuonSettings {
 class Muon : public RuleOptimizer {
  public:
   explicit Muon(const LearningRate& learning_rate = {},
-      const MuonSettings& settings = {})
+      const MuonSettings& settings = {}, nn::Place at = nn::Place::current())
       : RuleOptimizer("Muon", learning_rate, settings.learning_rate, settings.weight_decay,
             {&settings.momentum,
              &settings.nesterov,
              &settings.ns_steps,
              &settings.eps,
-             &settings.adjust_lr_fn}) {}
-  explicit Muon(const nn::Parameters& parameters, const MuonSettings& settings = {})
-      : Muon(LearningRate(), settings) {
+             &settings.adjust_lr_fn}, at) {}
+  explicit Muon(const nn::Parameters& parameters, const MuonSettings& settings = {},
+      nn::Place at = nn::Place::current())
+      : Muon(LearningRate(), settings, at) {
     watch(parameters);
   }
 };
@@ -304,13 +313,14 @@ struct SGDSettings {
 class SGD : public RuleOptimizer {
  public:
   explicit SGD(const LearningRate& learning_rate = {},
-      const SGDSettings& settings = {})
+      const SGDSettings& settings = {}, nn::Place at = nn::Place::current())
       : RuleOptimizer("SGD", learning_rate, settings.learning_rate, settings.weight_decay,
             {&settings.momentum,
              &settings.dampening,
-             &settings.nesterov}) {}
-  explicit SGD(const nn::Parameters& parameters, const SGDSettings& settings = {})
-      : SGD(LearningRate(), settings) {
+             &settings.nesterov}, at) {}
+  explicit SGD(const nn::Parameters& parameters, const SGDSettings& settings = {},
+      nn::Place at = nn::Place::current())
+      : SGD(LearningRate(), settings, at) {
     watch(parameters);
   }
 };
