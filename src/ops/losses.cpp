@@ -176,8 +176,9 @@ Tensors bernoulli_loss_jvp(const NoAttrs&, const Primal& primal, const Tensors& 
 
 Tensors binary_cross_entropy_body(const BinaryAttrs& a, const Tensors& in) {
   check_alike(binary_cross_entropy.name, {{"inputs", in[0]}, {"targets", in[1]}});
+  NoAttrs none;
   Tensor loss = a.with_logits ? tn::softplus(in[0]) - in[0] * in[1]
-                              : call_with(bernoulli_loss, {in[0], in[1]}, nullptr)[0];
+                              : call_with(bernoulli_loss, {in[0], in[1]}, &none)[0];
   return {reduced(weighted(binary_cross_entropy.name, loss, in[2]), a.reduction)};
 }
 

@@ -121,8 +121,7 @@ PublishedCall SharedTransport::published(const CollectiveCall& call, uint64_t nu
                      .kind = static_cast<uint8_t>(call.kind),
                      .fold = static_cast<uint8_t>(call.fold),
                      .place = {}};
-  size_t length = std::min(call.place.size(), sizeof made.place - 1);
-  std::memcpy(made.place, call.place.data(), length);
+  std::ranges::copy(call.place.substr(0, sizeof made.place - 1), made.place);
   return made;
 }
 
