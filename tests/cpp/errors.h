@@ -18,6 +18,13 @@ std::string error_in(F&& f) {
   return "";
 }
 
+/// The same without the place of the call.
+template <class F>
+std::string problem_in(F&& f) {
+  std::string text = error_in(f);
+  return text.substr(0, text.find('\n'));
+}
+
 inline bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != text.npos;
 }

@@ -148,15 +148,15 @@ TEST_CASE("weights in files") {
 }
 
 TEST_CASE("arguments of layers are checked") {
-  CHECK(error_in([] { nn::Linear(0, 3); }) ==
+  CHECK(problem_in([] { nn::Linear(0, 3); }) ==
         "Linear: input_dims must be a positive integer, not 0");
-  CHECK(error_in([] { nn::Dropout(1.5); }) ==
+  CHECK(problem_in([] { nn::Dropout(1.5); }) ==
         "Dropout: p must be at least 0 and less than 1, not 1.5");
-  CHECK(error_in([] { nn::Conv2d(3, 4, 3, {.groups = 2}); }) ==
+  CHECK(problem_in([] { nn::Conv2d(3, 4, 3, {.groups = 2}); }) ==
         "Conv2d: groups must divide in_channels: 2 and 3");
-  CHECK(error_in([] { nn::Conv2d(3, 4, 3, {.padding_by = "full"}); }) ==
+  CHECK(problem_in([] { nn::Conv2d(3, 4, 3, {.padding_by = "full"}); }) ==
         "Conv2d: padding_by must be one of given, same, valid: 'full'");
-  CHECK(error_in([] { nn::MultiHeadAttention(10, 3); }) ==
+  CHECK(problem_in([] { nn::MultiHeadAttention(10, 3); }) ==
         "MultiHeadAttention: num_heads must divide dims: 3 and 10");
   CHECK(contains(error_in([] { nn::MultiHeadAttention(4, 1).step(ones({1, 2, 4}), {ones({1})}); }),
                  "MultiHeadAttention: a cache is 2 tensors, given 1"));

@@ -174,7 +174,7 @@ TEST_CASE("what step() refuses") {
   CHECK(contains(error_in([] { optim::SGD(0.1).step(); }), "was given no parameters"));
   optim::SGD optimizer{model.parameters()};
   CHECK(contains(error_in([&] { optimizer.step(); }), "none of 2 parameters has a gradient"));
-  CHECK(error_in([&] { optim::Adam(0.1, {.learning_rate = 0.2}); }) ==
+  CHECK(problem_in([&] { optim::Adam(0.1, {.learning_rate = 0.2}); }) ==
         "Adam: learning_rate is given twice");
   Tensor x = ones({1, 2});
   auto lost = compile([&](const Tensor& t) {
