@@ -1,8 +1,7 @@
 #pragma once
 // Calls of compiled functions: the core on lists of tensors, and the typed call above it.
-#include <memory>
-
 #include "tenon/compile_settings.h"
+#include "tenon/shared_ptr.h"
 #include "tenon/typed.h"
 
 namespace tn {
@@ -21,7 +20,7 @@ class CompiledCall {
   /// Runs the function with parameters in place of the arguments.
   virtual Tensors trace(const Tensors& params) = 0;
   /// What `finish` needs from the latest trace.
-  virtual std::shared_ptr<const void> kept() { return nullptr; }
+  virtual SharedPtr<const void> kept() { return nullptr; }
   virtual void finish(Tensors&& results, const void* kept) = 0;
   virtual void visit_arguments(tree::Visitor& visitor) = 0;
   /// The names of a tensor and of a setting of the arguments, in errors and reports.
@@ -45,15 +44,12 @@ class CompiledFunction {
 
  private:
   struct State;
-  std::shared_ptr<State> state_;
+  SharedPtr<State> state_;
 };
 
 }  // namespace flat
 
 namespace typed {
-
-/// A value that is destroyed with its last reference.
-std::shared_ptr<const void> shared(const void* value, void (*destroy)(const void*));
 
 /// A call of a compiled `F` with trees of the types `A`, which are not copied.
 template <class F, class... A>
@@ -89,12 +85,11 @@ class CompiledCall final : public flat::CompiledCall {
     if constexpr (!kIsList) {
       tree::Hollowing hollowing;
       tree::visit(*made, hollowing);
-      kept_ = shared(new R(std::move(*made)),
-                     [](const void* value) { delete static_cast<const R*>(value); });
+      kept_ = SharedPtr<const R>::make(std::move(*made));
     }
     return tensors;
   }
-  std::shared_ptr<const void> kept() override { return kept_; }
+  SharedPtr<const void> kept() override { return kept_; }
   void finish(Tensors&& results, const void* kept) override {
     if constexpr (std::is_same_v<R, Tensor>)
       result_.set([&] { return std::move(results[0]); });
@@ -144,7 +139,7 @@ class CompiledCall final : public flat::CompiledCall {
   const F& f_;
   Pack<A&...> args_;
   Later<R> result_;
-  std::shared_ptr<const void> kept_;  // an R: the structure of the result
+  SharedPtr<const void> kept_;  // an R: the structure of the result
 };
 
 /// An argument as a tree: selections and operands become tensors.

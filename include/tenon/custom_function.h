@@ -1,7 +1,6 @@
 #pragma once
 // custom_function: a typed function with user-defined rules for derivatives and batches.
 #include <array>
-#include <memory>
 
 #include "tenon/transforms.h"
 
@@ -49,7 +48,7 @@ struct CustomFunction : CallableAs<CustomFunction<F, V, J, B>, F> {
     check_callable<F, Value<A>...>();
     flat::Place here(at);
     using Run = typed::Run<F, Value<A>...>;
-    auto run = std::make_shared<Run>("custom_function", f, std::forward<A>(args)...);
+    auto run = SharedPtr<Run>::make("custom_function", f, std::forward<A>(args)...);
     Tensors in = run->in.tensors;
     Tensors made = flat::custom_function(run->function(), rules<Value<A>...>(run))(in);
     typename Run::Result result = filled(*run->out, made.data());
@@ -59,7 +58,7 @@ struct CustomFunction : CallableAs<CustomFunction<F, V, J, B>, F> {
 
  private:
   template <class... A>
-  flat::CustomRules rules(const std::shared_ptr<Run<F, A...>>& run) const {
+  flat::CustomRules rules(const SharedPtr<Run<F, A...>>& run) const {
     flat::CustomRules made;
     using Result = typename Run<F, A...>::Result;
     constexpr bool has_vjp = std::is_invocable_v<const V&, A&..., Result, Result>;

@@ -1,7 +1,6 @@
 #pragma once
 // Executables: functions compiled ahead of time for described inputs. They can be called, saved to
 // one file, and loaded from it.
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,6 +8,7 @@
 
 #include "tenon/callback.h"
 #include "tenon/compile_settings.h"
+#include "tenon/shared_ptr.h"
 #include "tenon/typed.h"
 
 namespace tn {
@@ -126,11 +126,11 @@ class Executable {
   }
 
   struct State;  // functions/executable.h
-  explicit Executable(std::shared_ptr<State> state) : state_(std::move(state)) {}
-  const std::shared_ptr<State>& state() const { return state_; }
+  explicit Executable(SharedPtr<State> state) : state_(std::move(state)) {}
+  const SharedPtr<State>& state() const { return state_; }
 
  private:
-  std::shared_ptr<State> state_;
+  SharedPtr<State> state_;
 };
 
 /// With inputs that are sizes.

@@ -1,12 +1,12 @@
 #pragma once
 // Transforms and control flow on lists of tensors: the core below the typed functions of
 // transforms.h and control_flow.h, and below bindings of other languages.
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "tenon/callback.h"
+#include "tenon/shared_ptr.h"
 #include "tenon/tensor.h"
 
 namespace tn {
@@ -32,7 +32,7 @@ class Pullback {
 
  private:
   struct Record;
-  std::shared_ptr<const Record> record_;
+  SharedPtr<const Record> record_;
   Tensors outputs_;
 };
 

@@ -6,7 +6,6 @@
 //
 // A function is a lambda, a functor or a function pointer. Its arguments and its result are trees
 // of tensors (tree.h), and derivatives are trees of the same types.
-#include <memory>
 
 #include "tenon/typed.h"
 
@@ -120,7 +119,7 @@ auto run_of(std::string_view by, const F& f, const X& primals) {
 template <class F, class... A>
 class Pullback {
  public:
-  Pullback(std::shared_ptr<Run<F, A...>> run, flat::Pullback core, std::vector<int> numbers)
+  Pullback(SharedPtr<Run<F, A...>> run, flat::Pullback core, std::vector<int> numbers)
       : run_(std::move(run)), core_(std::move(core)), numbers_(std::move(numbers)) {}
 
   /// The cotangent of the only argument, or a tuple of them.
@@ -136,7 +135,7 @@ class Pullback {
   auto trees(Tensors& made, std::index_sequence<I...>) const {
     return Chosen<Wrt<I...>>::trees(*run_, numbers_, made.data());
   }
-  std::shared_ptr<Run<F, A...>> run_;  // names what errors are about
+  SharedPtr<Run<F, A...>> run_;  // names what errors are about
   flat::Pullback core_;
   std::vector<int> numbers_;
 };
@@ -194,7 +193,7 @@ template <typed::IsFunction F, class... A>
 auto vjp(const F& f, const A&... args) {
   typed::check_callable<F, typed::Value<A>...>();
   using Run = typed::Run<F, typed::Value<A>...>;
-  auto run = std::make_shared<Run>("vjp", f, args...);
+  auto run = SharedPtr<Run>::make("vjp", f, args...);
   std::vector<int> numbers = typed::differentiable(run->in.tensors);
   flat::Pullback core(run->function(), run->in.tensors, numbers, run->names());
   typename Run::Result out = typed::filled(*run->out, Tensors(core.outputs()).data());

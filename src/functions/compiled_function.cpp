@@ -31,8 +31,8 @@ std::string flat::CompiledCall::setting_name(size_t word) {
 struct flat::CompiledFunction::State {
   struct Entry {
     std::shared_ptr<const Compiled> compiled;
-    std::vector<uint64_t> structure;   // of the arguments
-    std::shared_ptr<const void> kept;  // of the call that was traced
+    std::vector<uint64_t> structure;  // of the arguments
+    SharedPtr<const void> kept;       // of the call that was traced
     bool is_dead() const { return false; }
     bool has_structure(const tree::Words& words) const {
       return std::equal(structure.begin(), structure.end(), words.begin(), words.end());
@@ -149,11 +149,8 @@ static RunDemands demands_of(const CompileSettings& settings) {
 
 flat::CompiledFunction::CompiledFunction() : CompiledFunction(CompileSettings()) {}
 flat::CompiledFunction::CompiledFunction(const CompileSettings& settings)
-    : state_(new State{
-          .options = options_of(settings.optimization_level, settings.plan),
-          .demands = demands_of(settings),
-          .shapeless = settings.shapeless,
-      }) {}
+    : state_(SharedPtr<State>::make(options_of(settings.optimization_level, settings.plan),
+                                    demands_of(settings), settings.shapeless)) {}
 
 static std::atomic<bool>& disabled_flag() {
   static std::atomic<bool> flag = [] {

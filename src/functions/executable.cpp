@@ -258,7 +258,7 @@ std::string Executable::to_text() const {
 
 Executable flat::compile_ahead_sized(const SizedFunction& f, std::vector<InputInfo> inputs,
                                      AheadSettings settings) {
-  return Executable(std::make_shared<Executable::State>(program_of(f, inputs, settings)));
+  return Executable(SharedPtr<Executable::State>::make(program_of(f, inputs, settings)));
 }
 
 Executable flat::compile_ahead(const Function& f, std::vector<InputInfo> inputs,
@@ -307,7 +307,7 @@ Executable Executable::load(const std::string& path, const LoadSettings& setting
                             std::source_location at) {
   LocScope scope(at);
   HostUnlocked unlocked;
-  return Executable(std::make_shared<Executable::State>(
+  return Executable(SharedPtr<Executable::State>::make(
       Program::read(tnx::File::open(path), {.trust = settings.trust, .verify = settings.verify})));
 }
 

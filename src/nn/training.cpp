@@ -135,7 +135,7 @@ namespace {
 /// Data that a trace stores for later calls.
 struct KeptState {
   std::vector<bool> same;
-  std::shared_ptr<const void> inner;
+  SharedPtr<const void> inner;
 };
 
 /// A call with the random key and the state in front of its arguments.
@@ -159,8 +159,8 @@ struct StateCall final : flat::CompiledCall {
   }
 
   Tensors trace(const Tensors& params) override { return impl.traced(inner, params); }
-  std::shared_ptr<const void> kept() override {
-    return std::make_shared<KeptState>(impl.same, inner.kept());
+  SharedPtr<const void> kept() override {
+    return SharedPtr<const KeptState>::make(impl.same, inner.kept());
   }
   void finish(Tensors&& results, const void* kept) override {
     const auto& of_trace = *static_cast<const KeptState*>(kept);

@@ -15,8 +15,8 @@ namespace tn::flat {
 struct Pullback::Record {
   Names names;
   Trace trace{names.transform, Trace::Values::known};
-  Tensors inputs, taped_outputs;
-  Tape tape;
+  Tensors inputs = {}, taped_outputs = {};
+  Tape tape = {};
 };
 
 namespace {
@@ -51,7 +51,7 @@ Tensor fitting(const Tensor& given, const Tensor& x, std::string_view what, cons
 
 Pullback::Pullback(const Function& f, const Tensors& primals, const std::vector<int>& argnums,
                    Names names) {
-  auto record = std::make_shared<Record>(std::move(names));
+  auto record = SharedPtr<Record>::make(std::move(names));
   check_given(primals, record->names.transform, "argument");
   Tensors args = primals;
   std::set<size_t> seen;

@@ -190,10 +190,6 @@ Tensors typed::placed(size_t count, const std::vector<int>& numbers, Tensor* der
   return all;
 }
 
-std::shared_ptr<const void> typed::shared(const void* value, void (*destroy)(const void*)) {
-  return {value, destroy};
-}
-
 void typed::AnyRun::forget_tensors() {
   tree::Hollowing hollowing;
   visit_arguments(hollowing);

@@ -126,7 +126,7 @@ std::string saved(const Executable& exe, std::span<const Target> targets) {
 
 Executable loaded(const std::string& file, bool trust) {
   return Executable(
-      std::make_shared<Executable::State>(Program::read(tnx::File::over(file), {.trust = trust})));
+      SharedPtr<Executable::State>::make(Program::read(tnx::File::over(file), {.trust = trust})));
 }
 
 void check_same(const Tensors& got, const Tensors& want) {
