@@ -79,10 +79,8 @@ def steps(asan):
         yield Step("C++ tests", ["ctest", "--preset", "asan"], {}, "build/asan/tenon_tests")
         # Frames of sanitized code are several times larger.
         deep = ["sh", "-c", 'ulimit -s 65536 && exec "$@"', "sh"]
-        # Reports of sanitizers, which end the program, are not captured. A child of fork has the
-        # locks of the sanitizer's allocator in the state of the moment.
-        seen = ["--capture=sys", "-k", "not fork"]
-        yield from python_tests(deep + pytest + seen, sanitized_python())
+        # Reports of sanitizers, which end the program, are not captured.
+        yield from python_tests(deep + pytest + ["--capture=sys"], sanitized_python())
         return
     tenon = "build/release/tenon"
     hook = os.pathsep.join([str(ROOT / "tools/error_sites"), os.environ.get("PYTHONPATH", "")])

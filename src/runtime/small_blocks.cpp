@@ -131,6 +131,13 @@ struct CacheOwner {
 thread_local ThreadCache* this_cache = nullptr;
 thread_local bool cache_gone = false;
 
+/// Caches of threads that a child of fork does not have lie in memory that it frees.
+void forget_threads_in_child() {
+  shared().threads = this_cache;
+  if (this_cache) this_cache->next = this_cache->previous = nullptr;
+}
+[[maybe_unused]] const bool kForgets = (in_child_after_fork(forget_threads_in_child), true);
+
 CacheOwner::~CacheOwner() {
   this_cache = nullptr;
   cache_gone = true;
