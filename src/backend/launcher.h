@@ -33,8 +33,8 @@ void run_steps(const RunMemory& memory, void* const* address, const Scalar* scal
                bool* overwritten = nullptr, const Step** at = nullptr);
 
 /// Throws the error under way of a step that runs later than its call: with the op and the user's
-/// line.
-[[noreturn]] void throw_with_place(const Step& step);
+/// line, or the line `inside` it.
+[[noreturn]] void throw_with_place(const Step& step, Loc inside = {});
 
 /// Tells of a run from construction to destruction, and of the memory then.
 class RunEvents {

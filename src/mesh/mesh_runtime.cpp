@@ -1,11 +1,13 @@
 #include "mesh/mesh_runtime.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 
 #include "backend/launcher.h"
 #include "base/error.h"
 #include "base/interrupt.h"
+#include "ir/place.h"
 #include "ops/op_decls.h"
 #include "ops/random_state.h"
 #include "workers/world.h"
@@ -20,6 +22,7 @@ struct WorkerRun {
   std::vector<Bound> in, out;
   bool overwritten = false, failed = false;
   const Step* at = nullptr;  // the step that runs, or has failed
+  Loc loc = {};              // of the failure: inside control flow, that of the inner step
 };
 
 /// The inputs that a run takes the memory of. Until it writes there they can be given back.
@@ -49,14 +52,47 @@ class Taken {
   std::vector<std::pair<MeshValue*, size_t>> values_;
 };
 
-/// A user's interrupt would leave the values lost that the run has taken.
-struct Uninterrupted {
-  void (*before)() = own_stop_point;
-  explicit Uninterrupted(bool wanted) {
-    if (wanted) own_stop_point = [] {};
+/// The stop points of a run that has taken values: an interrupt would leave them lost, so the run
+/// goes on for a while when the user wants to stop. It is nearly always over by then.
+class Patience {
+ public:
+  explicit Patience(bool wanted) : before_(own_stop_point), outer_(current) {
+    if (wanted) own_stop_point = stop_point, current = this;
   }
-  ~Uninterrupted() { own_stop_point = before; }
+  ~Patience() { own_stop_point = before_, current = outer_; }
+  Patience(const Patience&) = delete;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static constexpr auto kPatience = std::chrono::seconds(3);
+  static void stop_point() {
+    if (Clock::now() < current->end_) return;
+    own_stop_point = current->before_;
+    struct Again {
+      ~Again() { own_stop_point = stop_point; }
+    } again;
+    stop_if_asked();
+  }
+
+  void (*before_)();
+  Patience* outer_;
+  Clock::time_point end_ = Clock::now() + kPatience;
+  static thread_local Patience* current;
 };
+thread_local Patience* Patience::current = nullptr;
+
+/// With the lines of the program, which this thread may look up.
+[[noreturn]] void fail_not_met(const workers::NotMet& error) {
+  std::string text = error.text([](uint64_t loc) {
+    std::string line = to_text(Loc{loc});
+    size_t folder = line.rfind('/', line.find(", in "));
+    return folder == line.npos ? line : line.substr(folder + 1);
+  });
+  if (std::string at = to_text(Loc{error.loc()}); !at.empty()) text += format("\n  at {}", at);
+  throw WorkerFailed(text +
+                     "\n  hint: all workers along an axis must make the same collectives: the "
+                     "predicate of a cond or while_loop around one must be equal on all of them");
+}
 
 char* host_bytes(const Buffer& buffer) { return static_cast<char*>(host_address(buffer)); }
 
@@ -75,7 +111,7 @@ void run_worker(const Plan& plan, const Scalar* scalars, WorkerRun& run) {
   } catch (const Stopped&) {
     throw;
   } catch (const Error&) {
-    run.failed = true;
+    run.failed = true, run.loc = running_loc;
     throw;
   }
 }
@@ -243,16 +279,18 @@ void MeshRuntime::run(const std::shared_ptr<const PlacedPlan>& placed,
   for (size_t i = 0; i < inputs.size(); ++i)
     give(inputs[i], i, i < outer.donated.size() && outer.donated[i]);
   for (const Bound& given : placed->constants) give(given, 0, false);
-  Uninterrupted whole(!taken.empty());
+  Patience patience(!taken.empty());
   totals.runs.fetch_add(1, std::memory_order_relaxed);
   try {
     there.run([&](int w) {
       WorkerRunEvents events(there.first() + w, plan->ops, plan->result_bytes, plan->compiled);
       run_worker(*plan->made.plan, scalars, runs[static_cast<size_t>(w)]);
     });
+  } catch (const workers::NotMet& error) {
+    fail_not_met(error);
   } catch (const Error&) {
     auto failed = std::ranges::find(runs, true, &WorkerRun::failed);
-    if (failed != runs.end() && failed->at) throw_with_place(*failed->at);
+    if (failed != runs.end() && failed->at) throw_with_place(*failed->at, failed->loc);
     throw;
   }
   taken.done = true;

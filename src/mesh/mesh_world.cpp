@@ -43,8 +43,10 @@ class WorkerThreads {
     return only;
   }
 
-  /// `before` is done when no other run is under way.
-  void run(int count, FunctionRef<void()> before, FunctionRef<void(int)> work) {
+  /// `before` is done when no other run is under way. `stop` makes the others end: the user has
+  /// interrupted the caller, who waits for them.
+  void run(int count, FunctionRef<void()> before, FunctionRef<void(int)> work,
+           FunctionRef<void()> stop) {
     std::lock_guard one(runs_);
     before();
     {
@@ -54,9 +56,19 @@ class WorkerThreads {
     }
     changed_.notify_all();
     work(0);
+    std::exception_ptr interrupt;
     std::unique_lock lock(mutex_);
-    done_.wait(lock, [&] { return left_ == 0; });
+    auto is_over = [&] { return left_ == 0; };
+    try {
+      wait_or_stop(done_, lock, is_over);
+    } catch (...) {
+      interrupt = std::current_exception();
+      stop();
+      lock.lock();
+      done_.wait(lock, is_over);
+    }
     work_ = nullptr;
+    if (interrupt) std::rethrow_exception(interrupt);
   }
 
  private:
@@ -99,7 +111,7 @@ class WorkerThreads {
 
 int current_worker() { return worker_number; }
 
-MeshWorld::MeshWorld(Mesh mesh, int rank) : mesh_(std::move(mesh)), rank_(rank) {
+MeshWorld::MeshWorld(Mesh mesh, int rank) : mesh_(std::move(mesh)), rank_(rank), waits_(here()) {
   whole_ = intern({Layout(mesh_), 0});
   if (is_threads())
     make_threads();
@@ -116,7 +128,8 @@ void MeshWorld::make_threads() {
     for (int w = 0; w < here(); ++w) {
       auto k = static_cast<int>(coordinate(mesh_, w, t));
       if (k == 0) {
-        meetings_.push_back(std::make_unique<workers::ThreadGroup>(mesh_[t].size));
+        workers::GroupMembers members{mesh_[t].name, w, stride, static_cast<int>(mesh_[t].size)};
+        meetings_.push_back(std::make_unique<workers::ThreadGroup>(members, waits_));
         of[static_cast<size_t>(w)] = meetings_.back().get();
       }
       workers::ThreadGroup* group = of[static_cast<size_t>(w - k * stride)];
@@ -162,8 +175,13 @@ void MeshWorld::run(FunctionRef<void(int worker)> work) {
   bool checked = ops::indices_are_checked;
   auto reset = [&] {
     for (auto& meeting : meetings_) meeting->reset();
+    waits_.reset();
   };
-  WorkerThreads::all().run(here(), reset, [&](int worker) {
+  auto stop = [&] {
+    ends = true;
+    stop_all();
+  };
+  auto one = [&](int worker) {
     std::optional<OnOwnThread> own;
     if (alone) own.emplace();
     workers::LocalGroupsScope groups(groups_[static_cast<size_t>(worker)]);
@@ -173,12 +191,13 @@ void MeshWorld::run(FunctionRef<void(int worker)> work) {
       work(worker);
     } catch (...) {
       errors[static_cast<size_t>(worker)] = std::current_exception();
-      ends = true;
-      stop_all();
+      stop();
     }
+    waits_.has_ended(worker);
     if (worker > 0) stop_wanted = nullptr;
     worker_number = -1;
-  });
+  };
+  WorkerThreads::all().run(here(), reset, one, stop);
   // What made the others stop comes first.
   std::exception_ptr stopped;
   for (const std::exception_ptr& error : errors) {

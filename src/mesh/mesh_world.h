@@ -42,6 +42,7 @@ class MeshWorld {
   std::mutex mutex_;  // of `divisions_`
   std::vector<std::unique_ptr<Division>> divisions_;
   const Division* whole_;
+  workers::ThreadWaits waits_;  // of threads
   std::vector<std::unique_ptr<workers::ThreadGroup>> meetings_;
   std::vector<std::unique_ptr<workers::Transport>> transports_;
   std::vector<Groups> groups_;  // of each worker here, one for each axis

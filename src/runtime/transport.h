@@ -41,6 +41,7 @@ struct CollectiveCall {
   void* out = nullptr;          // may be `in` for all_reduce and broadcast
   std::string_view place = {};  // the user's line, for errors of this and other workers
   CallShape shape = {};         // of the operand, or of what a message holds
+  uint64_t loc = 0;             // the user's line, unresolved
 };
 
 /// Folds have a fixed order: a binary tree over the ranks, split at the largest power of two. f16

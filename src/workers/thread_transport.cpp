@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/interrupt.h"
 #include "workers/rank_fold.h"
+#include "workers/shared_transport.h"
 #include "workers/worker_watch.h"
 
 namespace tn::workers {
@@ -16,6 +17,7 @@ namespace {
 
 constexpr int64_t kFoldedByAll = 64 << 10;  // up to here every worker folds all of it
 constexpr int kSpins = 2000;                // some 20 us
+constexpr int kSliceMilliseconds = 50;      // between looks at the user's interrupt
 
 std::byte* at(void* p, int64_t offset) { return static_cast<std::byte*>(p) + offset; }
 const std::byte* at(const void* p, int64_t offset) {
@@ -24,9 +26,19 @@ const std::byte* at(const void* p, int64_t offset) {
 
 }  // namespace
 
-ThreadGroup::ThreadGroup(int size) : calls_(static_cast<size_t>(size)) {}
+ThreadGroup::ThreadGroup(int size)
+    : members_{.size = size},
+      own_waits_(size),
+      waits_(own_waits_),
+      calls_(static_cast<size_t>(size)) {}
 
-void ThreadGroup::reset() { begin_.reset(), end_.reset(); }
+ThreadGroup::ThreadGroup(GroupMembers members, ThreadWaits& waits)
+    : members_(members), own_waits_(0), waits_(waits), calls_(static_cast<size_t>(members.size)) {}
+
+void ThreadGroup::reset() {
+  begin_.reset(), end_.reset();
+  own_waits_.reset();
+}
 
 std::vector<const void*> ThreadGroup::operands(int64_t offset) const {
   std::vector<const void*> list;
@@ -34,13 +46,16 @@ std::vector<const void*> ThreadGroup::operands(int64_t offset) const {
   return list;
 }
 
-void Gate::stop() {
-  state_.fetch_or(kStopped);
-  state_.notify_all();
+void Gate::wake_all() {
+  if (sleepers_.load() > 0) wake(state_);
 }
 
-void Gate::pass(int size) {
-  static const bool has_cores = std::thread::hardware_concurrency() > 2;
+void Gate::stop() {
+  state_.fetch_or(kStopped);
+  wake_all();
+}
+
+uint32_t Gate::arrive(int size) {
   uint32_t before = state_.load(), after;
   bool is_last;
   do {
@@ -48,28 +63,79 @@ void Gate::pass(int size) {
     is_last = (before & kArrived) + 1 == static_cast<uint32_t>(size);
     after = is_last ? (before & ~kArrived) + kRound : before + 1;
   } while (!state_.compare_exchange_weak(before, after));
-  if (is_last) return state_.notify_all();
-  for (int i = 0;; ++i) {
-    uint32_t now = state_.load();
-    if (now / kRound != before / kRound) return;
-    if (now & kStopped) throw Stopped();
-    if (!has_cores || i >= kSpins) state_.wait(now);
+  if (is_last) wake_all();
+  return before / kRound;
+}
+
+std::exception_ptr Gate::wait(uint32_t arrival, bool spins, Look look) {
+  for (int i = 0; spins && i < kSpins; ++i) {
+    if (round() != arrival) return nullptr;
 #if defined(__x86_64__)
     __builtin_ia32_pause();
 #endif
   }
+  struct Sleeper {
+    std::atomic<uint32_t>& count;
+    explicit Sleeper(std::atomic<uint32_t>& sleepers) : count(sleepers) { count.fetch_add(1); }
+    ~Sleeper() { count.fetch_sub(1); }
+  } sleeper(sleepers_);
+  for (bool has_slept = false;; has_slept = true) {
+    uint32_t now = state_.load();
+    if (now / kRound != arrival) return nullptr;
+    if (now & kStopped) throw Stopped();
+    try {
+      if (has_slept) look(arrival);
+    } catch (...) {
+      if (state_.fetch_or(kStopped) / kRound != arrival) return std::current_exception();
+      wake_all();
+      throw;
+    }
+    sleep_until_change(state_, now, kSliceMilliseconds);
+  }
+}
+
+/// All workers compare the same calls, so all of them throw.
+void ThreadGroup::check_alike() const {
+  if (std::ranges::all_of(calls_, [&](auto* call) { return is_same(*call, *calls_[0]); })) return;
+  std::vector<NotMet::Worker> all;
+  for (int rank = 0; rank < size(); ++rank)
+    all.push_back({number_of(rank),
+                   NotMet::Doing::waits,
+                   text_of(members_, call_of(rank)),
+                   {},
+                   call_of(rank).loc});
+  throw NotMet("workers disagree", std::move(all));
 }
 
 void ThreadGroup::together(int rank, const CollectiveCall& call, FunctionRef<void()> work) {
   calls_[static_cast<size_t>(rank)] = &call;
-  begin_.pass(size());
-  std::exception_ptr error;
+  auto began = std::chrono::steady_clock::now();
+  struct Waiting {
+    ThreadWaits& waits;
+    int worker;
+    bool is_entered = false;
+    ~Waiting() {
+      if (is_entered) waits.goes_on(worker);
+    }
+  } waiting{waits_, number_of(rank)};
+  static const bool spins = std::thread::hardware_concurrency() > 2;
+  auto look = [&](uint32_t arrival) {
+    if (!waiting.is_entered) waits_.waits(waiting.worker, begin_, arrival, members_, call);
+    waiting.is_entered = true;
+    stop_if_asked();
+    waits_.check_for_progress();
+    auto time = std::chrono::duration_cast<std::chrono::seconds>(collective_timeout());
+    if (std::chrono::steady_clock::now() - began > time) waits_.fail_late(time);
+  };
+  std::exception_ptr error = begin_.wait(begin_.arrive(size()), spins, look);
   try {
+    check_alike();
     work();
   } catch (...) {
     error = std::current_exception();
   }
-  end_.pass(size());  // no worker leaves with memory that others read or write
+  // No worker leaves with memory that others read or write. All have work with an end.
+  end_.wait(end_.arrive(size()), spins, [](uint32_t) {});
   if (error) std::rethrow_exception(error);
 }
 

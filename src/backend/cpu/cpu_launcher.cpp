@@ -199,8 +199,12 @@ void run_step(const Step& step, void* const* buffers, const Scalar* scalars) {
   launch(step, {buffers, scalars});
 }
 
-void throw_with_place(const Step& step) {
-  LocScope place(step.loc);
+void throw_with_place(const Step& step, Loc inside) {
+  Loc loc = inside ? inside : step.loc;
+  struct At {  // the call that evaluates is not the place of the op
+    Loc before;
+    ~At() { current_loc = before; }
+  } at_op{std::exchange(current_loc, loc)};
   try {
     throw;
   } catch (const ops::OutOfBounds& error) {
@@ -212,7 +216,7 @@ void throw_with_place(const Step& step) {
   } catch (const UserError& error) {
     throw RecordedError(error.fault(), error.what());
   } catch (const WorkerFailed& error) {
-    std::string at = to_text(step.loc);
+    std::string at = to_text(loc);
     throw WorkerFailed(at.empty() ? error.what() : format("{}\n  at {}", error.what(), at));
   }
 }
