@@ -101,7 +101,8 @@ def _shard(
 ) -> Tensor: ...
 def _layout(x: Tensor) -> str: ...
 def _shard_map(
-    f: Any, args: list[Tensor], device: str, in_specs: list[list[str]], out_specs: Any
+    f: Any, args: list[Tensor], device: str, in_specs: list[list[str]], out_specs: Any,
+    name_of_state: Any,
 ) -> list[Tensor]: ...
 def _mesh_axis(name: str) -> _WorkerGroup: ...
 def _axis_index(name: str) -> Tensor: ...
@@ -175,6 +176,8 @@ class _Traffic:
     type: str
     bytes: int
     sent: int
+    times: int
+    where: str
     place: str
 
 class _Explanation:

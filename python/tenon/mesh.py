@@ -17,6 +17,7 @@ from typing import Any, ParamSpec, SupportsIndex, TypeVar
 from . import _core, tree
 from .creation import asarray as _asarray
 from .flat_function import FlatFunction, check_callable
+from .module_changes import StateOnWorkers
 
 __all__ = ["Mesh", "layout", "shard", "shard_map", "stored", "worker_stats", "workers"]
 
@@ -90,6 +91,11 @@ class Mesh(contextlib.ContextDecorator):
         return _core.Device(self._name)
 
     @property
+    def __tenon_device__(self) -> str:
+        """Its name, so that a mesh is taken wherever a device is: `x.to(mesh)`."""
+        return self._name
+
+    @property
     def shape(self) -> dict[str, int]:
         """The number of workers along each axis."""
         return {name: size for name, size, _ in _core._mesh_axes(self._name)}
@@ -133,9 +139,11 @@ def stored(axes: Axes | tuple[Axes, ...]) -> Stored:
     """A layout for parameters that are divided in memory only.
 
     Ops gather such a tensor where they use it; its gradient and the state of its optimizer are
-    divided as well. A name divides the first dimension that it can; a tuple names an axis or None
-    for each dimension.
+    divided as well. A name divides the first dimension that it can, and a tensor without such a
+    dimension stays whole: a bias of 3 elements on 2 workers. A tuple names an axis or None for each
+    dimension, and fails where it does not fit.
     """
+    _names(axes)
     return Stored(axes)
 
 
@@ -143,14 +151,17 @@ def shard(x: Any, spec: Spec, *, is_parameter: bool = False) -> Any:
     """Divide a tensor, or those of a tree, among the workers of a mesh.
 
     `spec` is the name of an axis of the mesh, which divides dimension 0, or a tuple or list with a
-    name or None for each dimension; None alone makes the tensor whole on every worker. Values do
-    not change, and ops on the result are divided where that is possible. Tensors of the host go to
-    the mesh of the `with` statement. In a traced function, this says how a value is to be divided.
+    name or None for each dimension; None alone makes the tensor whole on every worker. A dict has a
+    layout for each key of a dict. Values do not change, and ops on the result are divided where
+    that is possible. Tensors of the host go to the mesh of the `with` statement. In a traced
+    function, this says how a value is to be divided.
 
     >>> with tn.Mesh(data=2, model=2):
     ...     print(tn.layout(tn.shard(tn.ones((8, 6)), (None, "model"))))
     f32[8,6] @[-,model]
     """
+    if isinstance(spec, dict):
+        return _shard_by_key(x, spec, is_parameter)
     is_stored = isinstance(spec, Stored)
     inner = spec.axes if isinstance(spec, Stored) else spec
     anywhere = is_stored and isinstance(inner, str)
@@ -162,6 +173,13 @@ def shard(x: Any, spec: Spec, *, is_parameter: bool = False) -> Any:
     return tree.map(divide, x)
 
 
+def _shard_by_key(x: Any, specs: dict[Any, Any], is_parameter: bool) -> dict[Any, Any]:
+    if not isinstance(x, dict) or set(x) != set(specs):
+        keys = sorted(map(str, specs))
+        _core._fail("value", f"shard: layouts for the keys {keys} are for a dict with these keys")
+    return {key: shard(x[key], specs[key], is_parameter=is_parameter) for key in x}
+
+
 def shard_map(
     f: Callable[P, R], mesh: Mesh | None = None, *, in_specs: Any, out_specs: Any
 ) -> Callable[P, R]:
@@ -169,13 +187,15 @@ def shard_map(
 
     `in_specs` has a layout for each argument, as in `shard`: an axis of the mesh, a tuple with an
     axis or None for each dimension, or None for an argument that every worker gets whole. A layout
-    holds for all tensors of an argument. `out_specs` is the layout of the result, or a tuple with
-    one for each element where `f` returns a tuple. A result that an axis does not divide must be
-    equal on all workers along it. Without `mesh`, it is that of the `with` statement.
+    holds for all tensors of an argument; a dict has one for each key of a dict. `out_specs` is the
+    layout of the result, or a tuple with one for each element where `f` returns a tuple. A result
+    that an axis does not divide must be equal on all workers along it. Without `mesh`, it is that
+    of the `with` statement.
 
     In `f` workers exchange data with `tn.distributed.all_sum(x, axis="data")` and the other
     collectives. Tensors that `f` closes over are whole. Values cannot be read there, as they differ
-    by worker. Derivatives, `vmap` and `compile` work outside and inside.
+    by worker. Derivatives, `vmap`, `compile` and control flow work outside and inside. What `f`
+    assigns to modules, such as the statistics of a norm, must be equal on all workers.
 
     >>> def normalized(x):  # by the mean of all rows, of which x has some
     ...     total = tn.distributed.all_sum(x.sum(axis=0), axis="data")
@@ -186,6 +206,8 @@ def shard_map(
     array([-3.5, -2.5, -1.5, -0.5,  0.5,  1.5,  2.5,  3.5], dtype=float32)
     """
     check_callable("shard_map", f)
+    if mesh is not None and not isinstance(mesh, Mesh):
+        _core._fail("type", f"shard_map: not a mesh: {mesh!r}", "make one: tn.Mesh(data=4)")
 
     @functools.wraps(f)
     def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -194,12 +216,23 @@ def shard_map(
                                 f"{min(kwargs)}=")
         arguments = tree.map(_as_tensor, list(args))
         given = _core._TensorTree(arguments)
-        flat = FlatFunction("shard_map", f, given)
+        state = StateOnWorkers(f)
+        flat = FlatFunction("shard_map", state, given)
         device = mesh._name if mesh is not None else ""
         specs = _specs_of("arguments", in_specs, arguments)
-        made = _core._shard_map(flat, given.tensors, device, specs,
-                                lambda: _specs_of_results(out_specs, flat.results))
-        return flat.results.with_tensors(made)  # type: ignore[no-any-return]
+
+        def layouts_of_all() -> list[list[str]]:  # those of state are behind those of results
+            made, _ = flat.results.with_tensors(list(flat.results.tensors))
+            return _specs_of_results(out_specs, made) + [[]] * state.count
+
+        def name_of_state(result: int) -> str:
+            first = len(flat.results.tensors) - state.count
+            return state.name(result - first) if result >= first else ""
+
+        made = _core._shard_map(flat, given.tensors, device, specs, layouts_of_all, name_of_state)
+        results, values = flat.results.with_tensors(made)
+        state.assign(values)
+        return results  # type: ignore[no-any-return]
 
     return wrapper
 
@@ -216,24 +249,40 @@ def _specs_of(what: str, specs: Any, values: list[Any]) -> list[list[str]]:
         specs = [specs] * len(values)
     if len(specs) != len(values):
         _core._fail("value", f"shard_map: {len(specs)} layouts for {len(values)} {what}")
-    return [_names(spec) for spec, value in zip(specs, values)
-            for _ in _core._TensorTree(value).tensors]
+    made: list[list[str]] = []
+    for spec, value in zip(specs, values):
+        made += _names_by_tensor("shard_map", spec, value)
+    return made
 
 
-def _specs_of_results(specs: Any, made: _core._TensorTree) -> list[list[str]]:
-    results = made.with_tensors(list(made.tensors))
+def _names_by_tensor(who: str, spec: Any, value: Any) -> list[list[str]]:
+    """The layouts of the tensors in a tree. A dict of layouts is for a dict with the same keys."""
+    if not isinstance(spec, dict):
+        return [_names(spec, who)] * len(_core._TensorTree(value).tensors)
+    if not isinstance(value, dict) or set(value) != set(spec):
+        given = f"the keys {sorted(map(str, value))}" if isinstance(value, dict) else "no dict"
+        _core._fail("value", f"{who}: layouts for the keys {sorted(map(str, spec))}, and the value "
+                             f"has {given}: {type(value).__name__}")
+    # In the order of the tensors of the tree.
+    numbers = {key: [_core.asarray(i)] for i, key in enumerate(value)}
+    order = [int(x.item()) for x in _core._TensorTree(numbers).tensors]
+    keys = list(value)
+    return [names for i in order for names in _names_by_tensor(who, spec[keys[i]], value[keys[i]])]
+
+
+def _specs_of_results(specs: Any, results: Any) -> list[list[str]]:
     if isinstance(results, (tuple, list)):
         return _specs_of("results", specs, list(results))
     return _specs_of("results", [specs], [results])
 
 
-def _names(spec: Spec) -> list[str]:
+def _names(spec: Spec, who: str = "shard") -> list[str]:
     """The axes of each dimension."""
     if isinstance(spec, Stored):
         _core._fail("value", "shard_map: a stored layout is one of memory, not of a worker's part")
     if spec is None:
         return []
-    return [_name(axes) for axes in (spec if isinstance(spec, (tuple, list)) else (spec,))]
+    return [_name(axes, who) for axes in (spec if isinstance(spec, (tuple, list)) else (spec,))]
 
 
 def layout(x: _core.Tensor) -> str:
@@ -269,7 +318,7 @@ def _integer(what: str, name: str, value: Any) -> int:
     return number
 
 
-def _name(axes: Any) -> str:
+def _name(axes: Any, who: str) -> str:
     """The text of one dimension."""
     if axes is None:
         return ""
@@ -277,4 +326,6 @@ def _name(axes: Any) -> str:
         return axes
     if isinstance(axes, (tuple, list)) and all(isinstance(name, str) for name in axes):
         return "+".join(axes)
-    _core._fail("type", f"shard: {axes!r} is not the name of an axis, a tuple of names, or None")
+    hint = "a dict of layouts is for an argument or result that is a dict" * isinstance(axes, dict)
+    text = f"{who}: {axes!r} is not the name of an axis, a tuple of names, or None"
+    _core._fail("type", text, hint)

@@ -65,6 +65,10 @@ class ModuleChanges:
 
     def undo(self) -> list[tuple[str, Any]]:
         """Takes such tensors out again. Returns those, with what they were assigned to."""
+        return [(_title(module, name), now) for module, name, now in self.take()]
+
+    def take(self) -> list[tuple[Any, str, Any]]:
+        """The same, by module and name of the attribute."""
         on_this_thread.under_way.remove(self)
         lost = []
         for (at, name), (module, before, now) in self._noted.items():
@@ -73,7 +77,7 @@ class ModuleChanges:
             is_state = held.get(name, _ABSENT) is not now  # which is as it was already
             if at in self._made_inside or is_state or not _is_lost(now, before):
                 continue
-            lost.append((f"{name} of a {type(module).__name__}", now))
+            lost.append((module, name, now))
             if before is _ABSENT:
                 del held[name]
             else:
@@ -93,6 +97,45 @@ class ModuleChanges:
                 text = f"{self._what} assigns to {name}, and the change is lost: {self._instead}"
                 warnings.warn(text, stacklevel=_frames_of_package() + 1)
                 return
+
+
+class StateOnWorkers:
+    """`f` for `shard_map`: what it assigns to modules is carried out beside its results."""
+
+    def __init__(self, f: Callable[..., Any]) -> None:
+        self._f = f
+        self._taken: list[tuple[Any, str, Any]] = []
+
+    def __call__(self, *args: Any) -> tuple[Any, list[Any]]:
+        changes = ModuleChanges("shard_map: the function", "return the new value")
+        try:
+            made = self._f(*args)
+        except BaseException:
+            changes.undo()
+            raise
+        self._taken = changes.take()
+        return made, [value for _, _, value in self._taken]
+
+    @property
+    def count(self) -> int:
+        """The number of tensors in the values."""
+        return sum(len(_tensors(value)) for _, _, value in self._taken)
+
+    def name(self, tensor: int) -> str:
+        """What tensor number `tensor` of the values is assigned to."""
+        for module, name, value in self._taken:
+            tensor -= len(_tensors(value))
+            if tensor < 0:
+                return _title(module, name)
+        return ""
+
+    def assign(self, values: list[Any]) -> None:
+        for (module, name, _), value in zip(self._taken, values):
+            setattr(module, name, value)
+
+
+def _title(module: Any, name: str) -> str:
+    return f"{name} of a {type(module).__name__}"
 
 
 class ChangesByCompiled(ModuleChanges):

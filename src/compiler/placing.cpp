@@ -8,6 +8,7 @@
 
 #include "ir/body.h"
 #include "ir/rewrite.h"
+#include "ops/control_flow.h"
 #include "ops/op_decls.h"
 #include "passes/passes.h"
 #include "plan/library.h"
@@ -17,6 +18,30 @@ namespace tn {
 namespace {
 
 bool has_device(TypeRef type) { return !type->device.is_host(); }
+
+/// Calls `f` for the graphs among the attributes.
+void for_each_body(const Attrs* attrs, FunctionRef<void(const Graph&)> f) {
+  if (!attrs) return;
+  AttrBuffer copy(*attrs->kind, attrs->data);
+  for (const Field& field : list_fields(*attrs->kind, copy.data).items)
+    if (field.kind == FieldKind::graph && (!field.set || *field.set))
+      f(**static_cast<GraphRef*>(field.at));
+}
+
+/// The mesh of a function of one worker inside the graphs of an op. It can run nowhere else.
+std::optional<Device> mesh_inside(const GraphOp& op) {
+  std::optional<Device> found;
+  if (op.op != &ops::call && !ops::control_kind(*op.op)) return found;
+  for_each_body(op.attrs, [&](const Graph& body) {
+    for (const GraphOp& inner : body.ops) {
+      TypeRef type = inner.outs ? body.types[static_cast<size_t>(inner.out)] : nullptr;
+      bool is_border = inner.op == &ops::to_local || inner.op == &ops::from_local;
+      if (is_border && has_device(type)) found = type->device;
+      if (std::optional<Device> deeper = mesh_inside(inner)) found = deeper;
+    }
+  });
+  return found;
+}
 
 /// The attributes with the graphs among them changed by `f`.
 const Attrs* with_bodies(const Attrs* attrs, FunctionRef<Graph(const Graph&)> f) {
@@ -33,6 +58,11 @@ const Attrs* with_bodies(const Attrs* attrs, FunctionRef<Graph(const Graph&)> f)
 }
 
 }  // namespace
+
+bool names_devices(const Graph& graph) {
+  return std::ranges::any_of(graph.types, has_device) ||
+         std::ranges::any_of(graph.ops, [](const GraphOp& op) { return bool(mesh_inside(op)); });
+}
 
 Graph without_devices(const Graph& graph) { return placed_on(graph, {}); }
 
@@ -68,9 +98,8 @@ bool can_run(Device device, const Graph& graph, const GraphOp& op) {
   bool needs_library = !is_code && library_kernel(*op.op, in, host_target());
   if (needs_library && !runtime_of(device).claims(*op.op, in)) return false;
   bool can = true;
-  with_bodies(op.attrs, [&](const Graph& body) {
+  for_each_body(op.attrs, [&](const Graph& body) {
     for (const GraphOp& inner : body.ops) can = can && can_run(device, body, inner);
-    return body;
   });
   return can;
 }
@@ -152,6 +181,7 @@ class Placer {
       return;
     }
     Place place{0, graph_.types[index(op.out)]->device};
+    if (place.device.is_host()) place.device = mesh_inside(op).value_or(place.device);
     if (!can_run(place.device, graph_, op)) place.device = {};
     if (has_effects(op))  // in their order
       place.stage = last_effect_.stage + (last_effect_.device != place.device);

@@ -1,6 +1,5 @@
 #pragma once
 // Graphs over several devices: cut into parts, each for one device, which know of none.
-#include <algorithm>
 #include <memory>
 
 #include "ir/graph.h"
@@ -11,10 +10,9 @@ struct Compilation;
 struct CompileOptions;
 class PlacedCode;
 
-/// Whether a graph has to do with a device that is not the host's.
-inline bool names_devices(const Graph& graph) {
-  return !std::ranges::all_of(graph.types, [](TypeRef type) { return type->device.is_host(); });
-}
+/// Whether a graph has to do with a device that is not the host's: one of its values is there, or a
+/// function of one worker (shard_map) is inside its control flow.
+bool names_devices(const Graph& graph);
 
 /// The same computation on any device: nothing of it is said.
 Graph without_devices(const Graph& graph);

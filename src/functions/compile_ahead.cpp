@@ -13,7 +13,10 @@
 #include "functions/traced.h"
 #include "ir/interned.h"
 #include "ir/rewrite.h"
+#include "ops/op_decls.h"
+#include "ops/worker_parts.h"
 #include "runtime/device.h"
+#include "sharding/inner_graph.h"
 
 namespace tn {
 namespace {
@@ -140,8 +143,25 @@ void add_demand(Signature& signature, const SizeGuard& guard, std::string place)
   signature.demands.back().guard.loc = {};
 }
 
+/// The mesh of several workers that a shard_map in the graph is for; "": there is none.
+std::string mesh_of_worker_functions(const Graph& graph) {
+  for (const GraphOp& op : graph.ops) {
+    if (op.op == &ops::to_local || op.op == &ops::from_local) {
+      const auto& a = *static_cast<const ops::WorkerPartsAttrs*>(op.attr_data());
+      if (parse_mesh(a.mesh).workers() > 1) return std::string(a.mesh);
+    }
+    for (GraphRef inner : sharding::graphs_of(op))
+      if (std::string found = mesh_of_worker_functions(*inner); !found.empty()) return found;
+  }
+  return "";
+}
+
 /// Executables run where their arguments are.
 Graph anywhere(const std::string& function, const Graph& graph, Device here) {
+  if (std::string mesh = mesh_of_worker_functions(graph); !mesh.empty())
+    fail(Hint{"compile it without args=, or call shard_map outside of the executable",
+              "use tn::compile without input infos, or call shard_map outside of the executable"},
+         "shard_map: an executable runs on one worker, and the function is for the mesh {}", mesh);
   for (TypeRef type : graph.types)
     if (type->device != here && !(type->rank() == 0 && type->device.is_host()))
       fail(Hint{"compile under `with tn.device(...)` of what it uses, or move that",

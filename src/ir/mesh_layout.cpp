@@ -179,7 +179,8 @@ Layout layout_of(const Mesh& mesh, std::string_view mesh_axes, const Axes& axes,
     int64_t& radix = next[static_cast<size_t>(dim)];
     if (layout[axis]) fail("shard: '{}' divides two dimensions: {}", mesh[axis].name, type);
     if (!has_room(mesh, layout, type.shape, axis, {dim, radix}))
-      fail(Hint{"choose another dimension, or leave it whole"},
+      fail(Hint{type.shape[dim].is_const() ? "choose another dimension, or leave it whole"
+                                           : "an extent that is divided must be a constant"},
            "shard: '{}' deals dimension {} into {} equal parts, which {} does not allow",
            mesh[axis].name, dim, radix * mesh[axis].parts, type);
     if (mesh[axis].parts == 1) continue;  // whole as well

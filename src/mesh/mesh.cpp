@@ -78,6 +78,8 @@ ops::ShardAttrs mesh::attrs_of_spec(const ShardSpec& spec, const Mesh& mesh, con
                : spec.is_parameter ? ops::ShardRole::parameter
                                    : ops::ShardRole::data;
   auto add = [&](std::string_view name, int dim) {
+    bool is_known = mesh.find(name) >= 0 && dim < type.rank();
+    if (is_known && type.shape[dim] == Dim(0)) return;  // all workers hold the same: nothing
     names += (names.empty() ? "" : ",") + std::string(name);
     attrs.axes.push_back(Axis(dim));
   };

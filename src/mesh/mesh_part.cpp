@@ -4,6 +4,7 @@
 
 #include "compiler/kernel_set.h"
 #include "sharding/shard.h"
+#include "sharding/variation.h"
 
 namespace tn::mesh {
 namespace {
@@ -26,6 +27,19 @@ void add_constraints(const Mesh& mesh, Val v, const Division& division,
     }
     if (!own.is_whole()) to.push_back({v, own, priority});
   }
+}
+
+/// Reports control flow in which workers may not meet. An error says so if they do not.
+void add_uneven_paths(const Mesh& mesh, const Graph& local, const std::vector<Layout>& inputs,
+                      Decisions& to) {
+  std::vector<uint32_t> divided;
+  for (const Layout& layout : inputs) divided.push_back(sharding::divided_axes(mesh, layout));
+  for (const sharding::UnevenPath& path : sharding::uneven_paths(local, mesh, divided))
+    to.push_back({"shard", false, format("{} sure to meet", path.op),
+                  format("its predicate may differ by worker along '{}', and its collectives there "
+                         "depend on it",
+                         mesh[path.axis].name),
+                  path.loc});
 }
 
 }  // namespace
@@ -91,6 +105,7 @@ std::shared_ptr<const WorkerPlan> MeshPart::make(std::span<const Division* const
   sharding::Sharded made = sharding::shard(graph_, mesh, constraints, &plan->decisions, given);
   for (size_t i = 0; i < graph_.outputs.size(); ++i)
     plan->out.push_back(world_.intern({made.local.outputs[i], made.parameters[i]}));
+  add_uneven_paths(mesh, made.local.graph, given.inputs, plan->decisions);
   plan->local = to_text(made.local.graph);
   plan->made = compilation_of(made.local.graph, options_);
   plan->traffic = sharding::traffic_of(plan->made.set->graph);

@@ -7,6 +7,7 @@
 
 #include "compiler/op_cost.h"
 #include "ops/op_decls.h"
+#include "sharding/variation.h"
 
 namespace tn::mesh {
 
@@ -20,7 +21,7 @@ using Sequence = std::vector<std::tuple<std::string, std::string, int64_t, std::
 Sequence sequence_of(std::span<const Traffic> traffic) {
   Sequence list;
   for (const Traffic& one : traffic)
-    list.emplace_back(one.name, one.mesh_axis, one.workers, one.type);
+    list.emplace_back(one.name, one.mesh_axis, one.workers, format("{} {}", one.type, one.times));
   return list;
 }
 
@@ -42,7 +43,9 @@ const NetworkAxis& network_of(const Cluster& cluster, int axis) {
 double seconds_of(const Traffic& traffic, const NetworkAxis& network) {
   double rounds = std::ceil(std::log2(static_cast<double>(traffic.workers)));
   if (traffic.name == "all_sum" || traffic.name == "all_fold") rounds *= 2;
-  return rounds * network.seconds + static_cast<double>(traffic.sent) / network.bytes_per_second;
+  double once =
+      rounds * network.seconds + static_cast<double>(traffic.sent) / network.bytes_per_second;
+  return once * static_cast<double>(traffic.times);
 }
 
 namespace {
@@ -137,8 +140,12 @@ Simulation simulate(const Graph& graph, const Mesh& mesh,
   std::set<std::string> plans{to_text(local), to_text(second.local.graph)};
   made.plans = static_cast<int>(plans.size());
   made.traffic = sharding::traffic_of(local);
+  std::vector<uint32_t> divided;
+  for (const Layout& layout : first.local.inputs)
+    divided.push_back(sharding::divided_axes(mesh, layout));
   made.are_equal =
-      sequence_of(made.traffic) == sequence_of(sharding::traffic_of(second.local.graph));
+      sequence_of(made.traffic) == sequence_of(sharding::traffic_of(second.local.graph)) &&
+      sharding::uneven_paths(local, mesh, divided).empty();
   std::set<std::string> used;
   for (const Traffic& one : made.traffic) {
     int axis = mesh.find(one.mesh_axis);

@@ -21,9 +21,11 @@ struct Cluster {
 
 struct Simulation {
   int64_t workers = 1;
-  int64_t groups = 0;      // that communicate, along all axes
-  int plans = 0;           // that differ
-  bool are_equal = false;  // the collectives of all plans, in their order
+  int64_t groups = 0;  // that communicate, along all axes
+  int plans = 0;       // that differ
+  /// Whether all workers make the same collectives in one order along each axis: the collectives
+  /// of all plans, and in each plan those of every way through control flow that workers may take.
+  bool are_equal = false;
   std::vector<sharding::Traffic> traffic;
   /// Seconds of a step, one after the other. Gathers count twice where not everything can be kept.
   double computing = 0, communicating = 0;
@@ -32,11 +34,7 @@ struct Simulation {
   int64_t least = 0;  // if elementwise ops and gathers are done again
   bool fits = false;  // into the memory of a worker
 
-  int64_t sent() const {
-    int64_t sum = 0;
-    for (const sharding::Traffic& one : traffic) sum += one.sent;
-    return sum;
-  }
+  int64_t sent() const { return sharding::sent_by(traffic); }
 };
 
 /// The time of a collective: messages of halving and doubling, and the bytes.

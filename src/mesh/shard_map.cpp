@@ -3,6 +3,7 @@
 // `from_local`, and derivatives, batches and compilation need no rule for shard_map.
 #include "mesh/shard_map.h"
 
+#include <bit>
 #include <utility>
 
 #include "base/error.h"
@@ -14,7 +15,7 @@
 #include "ir/trace.h"
 #include "ops/op_decls.h"
 #include "ops/worker_parts.h"
-#include "tenon/shard_map.h"
+#include "sharding/variation.h"
 #include "transforms/tape.h"
 
 namespace tn::mesh {
@@ -71,8 +72,42 @@ void check_stays(const Graph& body) {
   }
 }
 
-/// The results of `f` for the parts, as the worker computes them.
-Tensors run_on_parts(const Function& f, const Tensors& parts, const Mesh& mesh, Device device) {
+/// The axes that divide a tensor.
+uint32_t axes_of(const ShardSpec& spec, const Mesh& mesh) {
+  uint32_t axes = 0;
+  for (const std::string& names : spec.axes)
+    for (int t = 0; t < mesh.count(); ++t) {
+      bool is_named = format("+{}+", names).find(format("+{}+", mesh[t].name)) != std::string::npos;
+      if (is_named && mesh[t].size > 1) axes |= 1u << t;
+    }
+  return axes;
+}
+
+/// Fails where state would differ by worker: there is one module for all of them.
+void check_state(const Graph& body, const Mesh& mesh, std::span<const uint32_t> divided,
+                 FunctionRef<std::string(size_t)> name_of_state) {
+  std::vector<uint32_t> inputs(divided.begin(), divided.end());
+  inputs.resize(static_cast<size_t>(body.inputs()));  // what it closes over is equal
+  std::vector<uint32_t> axes = sharding::variation(body, mesh, inputs);
+  for (size_t i = 0; i < body.outputs.size(); ++i) {
+    uint32_t differs = axes[static_cast<size_t>(body.outputs[i])];
+    std::string name = differs ? name_of_state(i) : "";
+    if (name.empty()) continue;
+    const std::string& axis = mesh[std::countr_zero(differs)].name;
+    fail(Hint{format("make it equal before it is assigned, such as by tn.distributed.all_sum(x, "
+                     "axis=\"{}\") / {}, or call the module outside of shard_map, where its "
+                     "statistics are those of the whole batch",
+                     axis, mesh[std::countr_zero(differs)].size)},
+         "shard_map: the function assigns to {}, and the value differs by worker along '{}'", name,
+         axis);
+  }
+}
+
+/// The results of `f` for the parts, as the worker computes them. `divided`: the axes that divide
+/// each argument.
+Tensors run_on_parts(const Function& f, const Tensors& parts, const Mesh& mesh, Device device,
+                     std::span<const uint32_t> divided,
+                     FunctionRef<std::string(size_t)> name_of_state) {
   Tensors params;
   for (const Tensor& part : parts) {
     RecordScope scope;
@@ -89,10 +124,12 @@ Tensors run_on_parts(const Function& f, const Tensors& parts, const Mesh& mesh, 
   trace.end();
   check_given(out, "shard_map", "result");
   if (!trace.effects.empty())
-    fail("shard_map: the function prints or sends: workers would do it in any order");
+    fail(Hint{"return the value and print it outside"},
+         "shard_map: the function prints, sends or receives: workers would do it in any order");
   RecordScope interning;
   Captured body = graph_of(tape_since(start, params, out), params, out);
   check_stays(body.graph);
+  check_state(body.graph, mesh, divided, name_of_state);
   Tensors given = parts;
   for (const Tensor& leaf : body.leaves) given.push_back(closed_over(leaf, mesh, device));
   return replay(body.graph, given);
@@ -102,22 +139,20 @@ Tensors run_on_parts(const Function& f, const Tensors& parts, const Mesh& mesh, 
 
 const Mesh* mesh_of_shard_map() { return current_mesh; }
 
-}  // namespace tn::mesh
-
-namespace tn {
-
-using namespace mesh;
-
-Tensors flat::call_on_workers(const Function& f, const Tensors& args, const Mesh& mesh,
-                              const ShardSpecs& in_specs, const Callback<ShardSpecs()>& out_specs) {
+Tensors call_on_workers(const Function& f, const Tensors& args, const Mesh& mesh,
+                        const ShardSpecs& in_specs, FunctionRef<ShardSpecs()> out_specs,
+                        FunctionRef<std::string(size_t result)> name_of_state) {
   check_given(args, "shard_map", "argument");
   invariant(in_specs.size() == args.size(), "shard_map: a layout for each argument");
   if (mesh_of_shard_map()) fail("shard_map: the function of a worker cannot use shard_map itself");
   Device device = device_of(mesh);
   Tensors parts;
-  for (size_t i = 0; i < args.size(); ++i)
+  std::vector<uint32_t> divided;
+  for (size_t i = 0; i < args.size(); ++i) {
     parts.push_back(part_of_worker(args[i], in_specs[i], mesh, device));
-  Tensors made = run_on_parts(f, parts, mesh, device);
+    divided.push_back(axes_of(in_specs[i], mesh));
+  }
+  Tensors made = run_on_parts(f, parts, mesh, device, divided, name_of_state);
   ShardSpecs specs = out_specs();
   invariant(specs.size() == made.size(), "shard_map: a layout for each result");
   for (size_t i = 0; i < made.size(); ++i) {
@@ -125,6 +160,16 @@ Tensors flat::call_on_workers(const Function& f, const Tensors& args, const Mesh
     made[i] = emit(ops::from_local, {part}, parts_of(specs[i], mesh, *type_of(part)));
   }
   return made;
+}
+
+}  // namespace tn::mesh
+
+namespace tn {
+
+Tensors flat::call_on_workers(const Function& f, const Tensors& args, const Mesh& mesh,
+                              const ShardSpecs& in_specs, const Callback<ShardSpecs()>& out_specs) {
+  auto no_state = [](size_t) { return std::string(); };
+  return mesh::call_on_workers(f, args, mesh, in_specs, [&] { return out_specs(); }, no_state);
 }
 
 ShardSpecs typed::specs_by_tensor(const ShardSpecs& specs, const std::vector<size_t>& counts,

@@ -77,9 +77,8 @@ Tensor adjoint_of_from_local(const WorkerPartsAttrs& a, T ct, const Tensors&, in
 /// Elsewhere than on a mesh there is one worker.
 void lower_alone(const WorkerPartsAttrs& a, loop::Lowering& l) {
   if (parse_mesh(a.mesh).workers() > 1)
-    fail(Hint{"use these inside the function of shard_map instead"},
-         "shard_map: it cannot be called in tn.checkpoint, tn.cond, tn.scan or tn.while_loop: {}",
-         a.mesh);
+    fail(Hint{"evaluate it on the mesh: `with tn.Mesh(...):`"},
+         "shard_map: the function is for the mesh {}, and this runs on one worker", a.mesh);
   loop::Coords at = l.loops(l.out[0]->shape);
   l.store(0, at, l.load(0, at));
 }

@@ -9,6 +9,20 @@ namespace tn::sharding {
 /// a worker runs it as it is.
 std::vector<bool> ops_of_one_worker(const Graph& graph);
 
+/// Whether there is one in the graph, or in the control flow there.
+bool has_borders(const Graph& graph);
+
+/// What a value is a sum of over all workers along axes: `vary(all_sum(x))`, which is how
+/// cotangents leave a function of one worker.
+struct SumOfWorkers {
+  Val operand = kNoVal;
+  uint32_t axes = 0;     // of the mesh
+  std::vector<int> ops;  // that make the sum, and nothing else
+};
+/// `along`: the axes that count. `uses`: of every value.
+SumOfWorkers sum_of_workers(const Graph& graph, const Mesh& mesh, Val v, uint32_t along,
+                            const std::vector<int>& uses);
+
 /// The layout that a `to_local` or `from_local` names, of its operand or its result.
 Layout layout_of_parts(const Graph& graph, const GraphOp& op, const Mesh& mesh);
 

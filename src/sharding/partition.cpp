@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <numeric>
 
 #include "base/error.h"
@@ -9,6 +10,7 @@
 #include "ops/op_decls.h"
 #include "sharding/local_graph.h"
 #include "sharding/local_region.h"
+#include "sharding/op_division.h"
 #include "sharding/positions.h"
 
 namespace tn::sharding {
@@ -16,51 +18,6 @@ namespace tn::sharding {
 namespace {
 
 using loop::Monoid;
-
-/// How an op is divided: what every mesh axis reaches, and the partial axes that pass through.
-struct Division {
-  std::vector<std::optional<Reach>> reaches;  // by mesh axis
-  uint32_t kept = 0;
-
-  bool is_whole() const {
-    return kept == 0 && std::ranges::none_of(reaches, [](auto& r) { return r.has_value(); });
-  }
-  std::optional<Monoid> fold() const {
-    for (const auto& reach : reaches)
-      if (reach && reach->fold) return reach->fold;
-    return {};
-  }
-  uint32_t folded() const {
-    uint32_t set = 0;
-    for (size_t t = 0; t < reaches.size(); ++t)
-      if (reaches[t] && reaches[t]->fold) set |= 1u << t;
-    return set;
-  }
-  /// The layout of a slot, without what is partial.
-  Layout layout(const Mesh& mesh, int slot) const {
-    Layout made(mesh);
-    for (int t = 0; t < mesh.count(); ++t)
-      if (const auto& reach = reaches[static_cast<size_t>(t)])
-        made[t] = reach->slots[static_cast<size_t>(slot)];
-    return made;
-  }
-};
-
-/// A mesh of as many workers as there are parts. What is decided for it holds for all sizes.
-Mesh finest(Mesh mesh) {
-  for (MeshAxis& axis : mesh.axes) axis.size = axis.parts;
-  return mesh;
-}
-
-bool same(const Graph& a, const Graph& b) {
-  auto same_op = [](const GraphOp& x, const GraphOp& y) {
-    return x.op == y.op && x.attrs == y.attrs && x.ins == y.ins &&
-           x.scalar.integer == y.scalar.integer && x.scalar.imag == y.scalar.imag &&
-           std::bit_cast<uint64_t>(x.scalar.real) == std::bit_cast<uint64_t>(y.scalar.real);
-  };
-  return a.types == b.types && a.operands == b.operands && a.outputs == b.outputs &&
-         std::ranges::equal(a.ops, b.ops, same_op);
-}
 
 class Partition {
  public:
@@ -77,10 +34,12 @@ class Partition {
         local_(mesh, decisions),
         same_(graph.types.size()),
         forms_(graph.types.size()),
-        uses_(graph.types.size()) {
+        uses_(graph.types.size()),
+        is_left_out_(graph.ops.size()) {
     for (const GraphOp& op : graph.ops)
       for (Val v : graph.in(op)) ++uses_[static_cast<size_t>(v)];
     for (Val v : graph.outputs) uses_[static_cast<size_t>(v)] += 2;  // never passed on in parts
+    find_sums();
   }
 
   Partitioned run() {
@@ -102,7 +61,8 @@ class Partition {
     int constants = 0;
     for (int i = 0; i < static_cast<int>(from_.ops.size()); ++i) {
       bool is_given = op_at(i).op == &scalar_leaf && constants++ < given_.constants;
-      if (is_given || is_needed(op_at(i), needed)) emit(i);
+      bool is_read = is_needed(op_at(i), needed) && !is_left_out_[static_cast<size_t>(i)];
+      if (is_given || is_read) emit(i);
     }
     local_.reader = "the result";
     for (Val v : from_.outputs) {
@@ -164,12 +124,30 @@ class Partition {
     emit(i, division);
   }
 
+  /// Sums of workers that leave a function of one worker and are then divided: gradients of
+  /// parameters that are stored in parts. They are not made; their terms are.
+  void find_sums() {
+    for (const GraphOp& op : from_.ops) {
+      if (op.op != &ops::from_local) continue;
+      uint32_t along = 0;
+      Layout parts = layout_of_parts(from_, op, mesh_);
+      for (int t = 0; t < mesh_.count(); ++t)
+        if (layouts_[static_cast<size_t>(op.out)][t] && !parts[t]) along |= 1u << t;
+      SumOfWorkers sum = sum_of_workers(from_, mesh_, from_.in(op)[0], along, uses_);
+      for (int i : sum.ops) is_left_out_[static_cast<size_t>(i)] = true;
+      if (sum.axes) sums_.emplace(op.out, std::move(sum));
+    }
+  }
+
   /// Into a function of one worker, where the part is a value of its own, or out of it.
   void pass_border(const GraphOp& op) {
     Layout parts = layout_of_parts(from_, op, mesh_), own(mesh_);
     bool enters = op.op == &ops::to_local;
-    Form made = form(from_.in(op)[0], enters ? parts : own);
+    auto sum = sums_.find(op.out);
+    bool is_sum = sum != sums_.end();
+    Form made = form(is_sum ? sum->second.operand : from_.in(op)[0], enters ? parts : own);
     made.layout = enters ? own : parts;
+    if (is_sum) made.layout.partial = sum->second.axes;
     forms_[static_cast<size_t>(op.out)].push_back(std::move(made));
   }
 
@@ -315,7 +293,8 @@ class Partition {
     const GraphOp& op = op_at(i);
     std::vector<GraphRef> graphs = graphs_of(op);
     size_t ins = static_cast<size_t>(op.ins);
-    if (graphs.empty() || division.is_whole())
+    bool stay = std::ranges::none_of(graphs, [](GraphRef g) { return has_borders(*g); });
+    if (graphs.empty() || (division.is_whole() && stay))
       return local_attrs(op, from_.in_types(op), from_.out_types(op), types.first(ins),
                          types.subspan(ins));
     for (size_t k = 0; k < graphs.size(); ++k)
@@ -349,12 +328,22 @@ class Partition {
   /// A graph among the op's attributes, as a worker runs it.
   Partitioned divided_inside(int i, const Division& division, const Mesh& mesh, const Graph& graph,
                              size_t k) {
+    Links links(graph);
+    if (division.is_whole()) return whole_outside(graph, mesh, links);
     std::vector<Layout> all = layouts_inside(i, division);
     Layouts layouts{{}, std::vector<uint32_t>(graph.ops.size())};
     for (Val v : links_.inner(i)->values_of[k])
       layouts.values.push_back(all[static_cast<size_t>(v)]);
-    Links links(graph);
     return partition(graph, mesh, layouts, links, nullptr);
+  }
+
+  /// A graph with functions of one worker. What it takes and gives is whole, so all workers go the
+  /// same way and meet in its collectives.
+  Partitioned whole_outside(const Graph& graph, const Mesh& mesh, Links& links) {
+    Layouts layouts = propagate(graph, mesh, constraints_in(graph, mesh), links, decisions_);
+    for (Val v = 0; v < graph.inputs(); ++v) layouts.values[static_cast<size_t>(v)] = Layout(mesh);
+    for (Val v : graph.outputs) layouts.values[static_cast<size_t>(v)] = Layout(mesh);
+    return partition(graph, mesh, layouts, links, decisions_);
   }
 
   /// Whether no graph among the attributes communicates or folds.
@@ -488,6 +477,8 @@ class Partition {
   std::vector<Val> same_;  // of a copy: the value that it copies, so that both are gathered once
   std::vector<std::vector<Form>> forms_;  // of every value; the first is the one it was made in
   std::vector<int> uses_;
+  std::map<Val, SumOfWorkers> sums_;  // by the result of a from_local
+  std::vector<bool> is_left_out_;     // by op
   int folds_ = 0;
 };
 

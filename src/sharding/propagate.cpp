@@ -22,10 +22,13 @@ class Propagation {
         layouts_(graph.types.size(), Layout(mesh)),
         parameters_(graph.types.size()),
         is_closed_(graph.types.size()),
+        leaves_worker_(graph.types.size()),
         is_of_one_worker_(ops_of_one_worker(graph)) {
     for (const GraphOp& op : graph.ops)
-      if (op.op == &ops::shard || op.op == &ops::from_local)
+      if (op.op == &ops::shard || op.op == &ops::from_local) {
         is_closed_[static_cast<size_t>(op.out)] = true;
+        leaves_worker_[static_cast<size_t>(op.out)] = op.op == &ops::from_local;
+      }
   }
 
   Layouts run(std::span<const Constraint> constraints) {
@@ -70,8 +73,11 @@ class Propagation {
   /// Divides `v`, if it has no place for this axis yet and there is room.
   void give(Val v, int axis, Digit digit, Priority priority, int op, Loc loc = {}) {
     Layout& now = layout(v);
-    bool is_closed = op >= 0 && is_closed_[static_cast<size_t>(v)];
+    bool is_stored = priority == Priority::stored;
+    bool is_closed = op >= 0 && is_closed_[static_cast<size_t>(v)] &&
+                     !(is_stored && leaves_worker_[static_cast<size_t>(v)]);
     if (now[axis] == digit) return;
+    if (is_stored && op < 0 && !now[axis]) digit = stored_digit(v, axis, digit);
     if (is_closed || now[axis] || !has_room(mesh_, now, type(v)->shape, axis, digit)) {
       Layout wanted(mesh_);
       wanted[axis] = digit;
@@ -82,10 +88,27 @@ class Propagation {
       return;
     }
     now[axis] = digit;
-    if (priority == Priority::stored) now.stored |= 1u << axis;
+    if (is_stored) now.stored |= 1u << axis;
     if (priority == Priority::parameter) parameters_[static_cast<size_t>(v)] |= 1u << axis;
     decide(true, v, now, reason_for(axis, op), op, loc);
     waiting_.push_back({v, axis});
+  }
+
+  /// Another place for a layout of memory, where axes that divide the computation have taken its
+  /// own: behind them in the dimension, or in another one.
+  Digit stored_digit(Val v, int axis, Digit wanted) const {
+    const Layout& now = layouts_[static_cast<size_t>(v)];
+    const Shape& shape = type(v)->shape;
+    auto fits = [&](Digit digit) { return has_room(mesh_, now, shape, axis, digit); };
+    if (fits(wanted)) return wanted;
+    for (int k = 0; k < shape.rank(); ++k) {
+      Digit digit{(wanted.dim + k) % shape.rank(), 1};
+      for (int u = 0; u < mesh_.count(); ++u)
+        if (now[u] && now[u].dim == digit.dim)
+          digit.radix = std::max(digit.radix, now[u].radix * mesh_[u].parts);
+      if (fits(digit)) return digit;
+    }
+    return wanted;
   }
 
   void spread(Waiting from, Priority priority) {
@@ -133,7 +156,7 @@ class Propagation {
   std::vector<std::optional<Reach>> reached_;  // by op and mesh axis
   std::vector<Layout> layouts_;
   std::vector<uint32_t> parameters_;
-  std::vector<bool> is_closed_, is_of_one_worker_;
+  std::vector<bool> is_closed_, leaves_worker_, is_of_one_worker_;
   std::deque<Waiting> waiting_;
 };
 

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "ops/collectives.h"
 #include "ops/op_decls.h"
+#include "sharding/local_region.h"
 
 namespace tn::sharding {
 
@@ -19,8 +20,7 @@ static bool is_along_axis(const GraphOp& op, const Mesh& mesh) {
 Sharded shard(const Graph& graph, const Mesh& mesh, std::span<const Constraint> constraints,
               Decisions* decisions, const Given& given) {
   // The results of a function of one worker pass `from_local`.
-  bool has_own =
-      std::ranges::any_of(graph.ops, [](const GraphOp& op) { return op.op == &ops::from_local; });
+  bool has_own = has_borders(graph);
   for (const GraphOp& op : graph.ops)
     if (op.op != &scalar_leaf && ops::is_collective(*op.op) &&
         !(has_own && is_along_axis(op, mesh)))

@@ -16,10 +16,15 @@ struct Traffic {
   int64_t bytes = 0;  // of its larger side on a worker: what is summed or gathered
   int64_t sent = 0;   // by a worker to others, by an algorithm that sends no byte twice
   Loc loc;
+  int64_t times = 1;  // in loops of a known length
+  /// "in a round of while_loop", "in a branch of cond": how often is known when it runs.
+  std::string where = {};
 };
 
-/// In the order of the graph. Ops that send nothing are left out.
+/// In the order of the graph, with what is inside control flow. Ops that send nothing are left out.
 std::vector<Traffic> traffic_of(const Graph& local);
+/// What a worker sends: one round of each while_loop counts, and all branches.
+int64_t sent_by(std::span<const Traffic> traffic);
 /// A line for each, and their sums: "all_sum data f32[16,8]: 512 bytes, sends 768 (train.py:3)".
 std::string to_text(std::span<const Traffic> traffic);
 inline std::string to_text(const std::vector<Traffic>& traffic) {

@@ -1,6 +1,7 @@
 // Meshes of many workers, without the workers.
 #include <doctest/doctest.h>
 
+#include "base/text.h"
 #include "gpt_step.h"
 #include "mesh/mesh_simulation.h"
 
@@ -36,6 +37,39 @@ TEST_CASE("a collective takes its messages and its bytes") {
   CHECK(mesh::seconds_of(sum, {1e-6, 1e9}) == doctest::Approx(20e-6 + 3e-6));
   sum.name = "all_gather";
   CHECK(mesh::seconds_of(sum, {1e-6, 1e9}) == doctest::Approx(10e-6 + 3e-6));
+}
+
+TEST_CASE("ways through control flow must have the same collectives") {
+  Mesh mesh = parse_mesh("data=4, model=2");
+  auto local = [&](std::string_view predicate, std::string_view otherwise) {
+    return format(
+        "func @main(%x: f32[8,4]) {{\n"
+        "  %0 = to_local %x {{mesh=\"data=4, model=2\", mesh_axes=\"data\", axes=[0]}}\n"
+        "  %1 = sum %0 {{axis=[0,1]}}\n"
+        "  %2 = all_sum %1 {{mesh_axis=\"data\", workers=4}}\n"
+        "  %3 = exp %2\n"
+        "  %4 = isnan {}\n"
+        "  %5 = cond %4, %0 {{then=func @t(%a: f32[2,4]) {{\n"
+        "    %0 = all_sum %a {{mesh_axis=\"data\", workers=4}}\n"
+        "    return %0\n"
+        "  }}, otherwise=func @o(%a: f32[2,4]) {{\n"
+        "    %0 = {}\n"
+        "    return %0\n"
+        "  }}}}\n"
+        "  %6 = from_local %5 {{mesh=\"data=4, model=2\", mesh_axes=\"data\", axes=[0]}}\n"
+        "  return %6\n"
+        "}}\n",
+        predicate, otherwise);
+  };
+  auto agrees = [&](std::string_view predicate, std::string_view otherwise) {
+    return mesh::simulate(parse_graph(local(predicate, otherwise)), mesh, {}, {}).are_equal;
+  };
+  constexpr std::string_view kData = "all_sum %a {mesh_axis=\"data\", workers=4}";
+  constexpr std::string_view kModel = "all_sum %a {mesh_axis=\"model\", workers=2}";
+  CHECK(agrees("%3", "exp %a"));  // the predicate is equal on all workers
+  CHECK(!agrees("%1", "exp %a"));
+  CHECK(agrees("%1", kData));
+  CHECK(!agrees("%1", kModel));
 }
 
 TEST_CASE("ten thousand workers have one plan, and memory as layouts say") {

@@ -220,8 +220,31 @@ ERRORS = [
      "sum_replicated: it has no place in the function of shard_map"),
     (lambda: run(lambda x: dist.sum_gradients(x, WORLD)),
      "sum_gradients: it has no place in the function of shard_map"),
-    (lambda: gradient_in_checkpoint(tn.ones(4)),
-     "shard_map: it cannot be called in tn.checkpoint, tn.cond, tn.scan or tn.while_loop"),
+    (lambda: other_mesh_in_cond(), "shard_map: the function is for the mesh data=2, and the op "
+     "around it runs on the mesh data=4"),
+    (lambda: tn.compile(doubled_on(2), args=[tn.InputInfo((4,), tn.float32)]),
+     "shard_map: an executable runs on one worker, and the function is for the mesh data=2"),
+    (lambda: tn.compile(lambda x: tn.cond(x[0] > 0, doubled_on(2), lambda x: x.to(tn.Mesh(data=2)),
+                                          x), args=[tn.InputInfo((4,), tn.float32)]),
+     "shard_map: an executable runs on one worker, and the function is for the mesh data=2"),
+    (lambda: tn.shard_map(lambda x: x, "mesh", in_specs=(None,), out_specs=None),
+     "shard_map: not a mesh: 'mesh'"),
+    (lambda: run(lambda x: (tn.print("x", x), x)[1]),
+     "shard_map: the function prints, sends or receives: workers would do it in any order"),
+    (lambda: run(lambda x: dist.all_sum(x, axis=0)),
+     "all_sum: axis must be the name of an axis of the mesh, or a tuple of names: 0"),
+    (lambda: run(lambda x: x + dist.axis_index(())), "axis_index: axis must be the name of an"),
+    (lambda: run(lambda x: dist.all_max(x, axis=("data", "data"))),
+     "all_max: an axis is named twice: ('data', 'data')"),
+    (lambda: run(lambda x: dist.all_to_all(x, axis=("data", "model"))), "workers: the mesh has no"),
+    (lambda: dist.barrier("data"), "barrier: not a group of workers: 'data'"),
+    (lambda: dist.send(tn.ones(3), 0, 3), "send: not a group of workers: 3"),
+    (lambda: run(lambda x: x, in_specs=({"x": "data"},)),
+     "shard_map: layouts for the keys ['x'], and the value has no dict: Tensor"),
+    (lambda: run(lambda b: b["x"], in_specs=({"y": "data"},), x={"x": tn.ones(4)}),
+     "shard_map: layouts for the keys ['y'], and the value has the keys ['x']: dict"),
+    (lambda: run(lambda x: x, in_specs=(({"x": "data"},),)),
+     "shard_map: {'x': 'data'} is not the name of an axis, a tuple of names, or None"),
     (lambda: run(lambda x: tn.shard(x, "data")),
      "shard: in the function of shard_map a tensor is the part of a worker"),
     (lambda: run(lambda x: tn.shard_map(lambda y: y, in_specs=("data",), out_specs="data")(x)),
@@ -233,9 +256,15 @@ ERRORS = [
 ]
 
 
-def gradient_in_checkpoint(x):
-    f = tn.shard_map(lambda x: x * 2, tn.Mesh(data=2), in_specs=("data",), out_specs="data")
-    return tn.eval(tn.grad(lambda x: tn.checkpoint(f)(x).sum())(x))
+def doubled_on(workers):
+    return tn.shard_map(lambda x: x * 2, tn.Mesh(data=workers), in_specs=("data",),
+                        out_specs="data")
+
+
+def other_mesh_in_cond():
+    with tn.Mesh(data=4) as mesh:
+        x = tn.shard(tn.ones(4), "data")
+        return tn.eval(tn.cond(x.sum() > 0, lambda x: doubled_on(2)(x).to(mesh), lambda x: x, x))
 
 
 def run(f, in_specs=("data",), out_specs="data", x=None):

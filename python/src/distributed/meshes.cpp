@@ -5,8 +5,8 @@
 
 #include "calls/list_function.h"
 #include "core.h"
+#include "mesh/shard_map.h"
 #include "runtime/device.h"
-#include "tenon/shard_map.h"
 
 namespace tn::python {
 namespace {
@@ -43,16 +43,18 @@ using AxisNames = std::vector<std::vector<std::string>>;  // by tensor and dimen
 ShardSpecs specs_of(const AxisNames& names) { return {names.begin(), names.end()}; }
 
 nb::list call_on_workers(nb::object f, nb::handle args, const std::string& device,
-                         const AxisNames& in_specs, nb::object out_specs) {
+                         const AxisNames& in_specs, nb::object out_specs,
+                         nb::object name_of_state) {
   UserCall call;
   Device there = device.empty() ? current_device() : Device(device);
   if (!is_mesh(there))
     fail(Hint{"make one: `with tn.Mesh(data=-1):`, or give it: tn.shard_map(f, mesh, ...)"},
          "shard_map: there is no mesh");
   auto made_specs = [&] { return specs_of(nb::cast<AxisNames>(out_specs())); };
-  return tensor_list(flat::call_on_workers(python_function(std::move(f), "shard_map"),
+  auto state = [&](size_t result) { return nb::cast<std::string>(name_of_state(result)); };
+  return tensor_list(mesh::call_on_workers(python_function(std::move(f), "shard_map"),
                                            read_tensors(args, "shard_map"), mesh_of(there),
-                                           specs_of(in_specs), made_specs));
+                                           specs_of(in_specs), made_specs, state));
 }
 
 nb::list block_list(nb::handle x) {
@@ -77,7 +79,7 @@ void bind_meshes(nb::module_& m) {
       },
       nb::arg("x"));
   m.def("_shard_map", call_on_workers, nb::arg("f"), nb::arg("args"), nb::arg("device"),
-        nb::arg("in_specs"), nb::arg("out_specs"));
+        nb::arg("in_specs"), nb::arg("out_specs"), nb::arg("name_of_state"));
   m.def("_blocks", block_list, nb::arg("x"));
   m.def(
       "_shard_like",

@@ -65,6 +65,8 @@ void bind_explain(nb::module_& m) {
       .def_ro("type", &Traffic::type)
       .def_ro("bytes", &Traffic::bytes)
       .def_ro("sent", &Traffic::sent)
+      .def_ro("times", &Traffic::times)
+      .def_ro("where", &Traffic::where)
       .def_prop_ro("place", [](const Traffic& t) { return to_text(t.loc); });
   nb::class_<Explanation>(m, "_Explanation")
       .def_rw("function", &Explanation::function)

@@ -159,11 +159,12 @@ def workers(facts: Any) -> str:
     if not facts.sharding:
         return ""
     rows = (f'<tr><td>{escape(c.name)}</td><td>{escape(c.axis)}</td><td class="n">{c.workers}</td>'
-            f"<td>{escape(c.type)}</td>{number(c.bytes)}{number(c.sent)}{place(c.place)}</tr>"
+            f"<td>{escape(c.type)}</td>{number(c.bytes)}{number(c.sent)}"
+            f"<td>{c.times} {escape(c.where)}</td>{place(c.place)}</tr>"
             for c in facts.collectives)
-    heads = ["collective", "along", "workers", "makes", "size", "a worker sends", "place"]
-    sent = sum(c.sent for c in facts.collectives)
-    text = (f"<p>{len(facts.collectives)} collectives, in which a worker sends "
+    heads = ["collective", "along", "workers", "makes", "size", "a worker sends", "times", "place"]
+    sent = sum(c.sent * c.times for c in facts.collectives)
+    text = (f"<p>{sum(c.times for c in facts.collectives)} collectives, in which a worker sends "
             f"{bytes_text(sent)}.</p>")
     listed = table("collectives", heads, rows, len(facts.collectives) > 12)
     return (text + listed * bool(facts.collectives)

@@ -45,6 +45,9 @@ def shard(model: M, specs: Mapping[str, Any]) -> M:
     found = {at: spec for at, name in names.items() if (spec := spec_of(name)) is not None}
     if unused := [pattern for pattern in specs if pattern not in used]:
         hint = f"there are {', '.join(names.values())}"
+        if any(fnmatch.fnmatchcase(name, unused[0]) for name in names.values()):
+            text = f"nn.shard: an earlier pattern fits all parameters that {unused[0]!r} fits"
+            _core._fail("value", text, "the first pattern decides: write it in front of the others")
         _core._fail("value", f"nn.shard: no parameter is called {unused[0]!r}", hint)
 
     def divided(parameter: tn.Tensor, spec: Any) -> tn.Tensor:
