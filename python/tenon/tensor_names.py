@@ -46,7 +46,8 @@ def to(self: _Tensor, *target: Any, dtype: Any = None, device: Any = None) -> _T
         if isinstance(each, str) and isinstance(getattr(_core, each, None), _core.DType):
             text = f"to: {each!r} is an element type, not a device"
             _core._fail("value", text, f"x.to(tn.{each})")
-        if isinstance(each, (str, _core.Device)) or each is device:
+        is_device = isinstance(each, (str, _core.Device)) or hasattr(each, "__tenon_device__")
+        if is_device or each is device:
             self = self.to_device(each)
         elif isinstance(each, _Tensor):
             self = self.astype(each.dtype).to_device(each.device)

@@ -157,6 +157,13 @@ void LogLines::add_worker_ops(const Event& event, std::string& text) {
   }
 }
 
+/// The workers of a group: the first, the step between them, how many. Meshes have several groups
+/// along an axis.
+static std::string peers_text(const Peers& peers) {
+  if (peers.first < 0) return "";
+  return format(" peers={},{},{}", peers.first, peers.step, peers.count);
+}
+
 void LogLines::add_worker(const Event& event, std::string& text) {
   auto bytes = sharding::short_bytes(static_cast<int64_t>(event.value));
   auto milliseconds = [](uint64_t ns) {
@@ -169,9 +176,9 @@ void LogLines::add_worker(const Event& event, std::string& text) {
                    event.worker, bytes, command, milliseconds(event.nanoseconds),
                    event.compiled ? " (COMPILED)" : "");
   else
-    text += format(" | COLLECTIVE | WORKER worker_{} | {} | {} | group={} took={} waited={}\n",
+    text += format(" | COLLECTIVE | WORKER worker_{} | {} | {} | group={} took={} waited={}{}\n",
                    std::max(event.worker, 0), command, bytes, rest, milliseconds(event.nanoseconds),
-                   milliseconds(event.waited));
+                   milliseconds(event.waited), peers_text(event.peers));
 }
 
 void LogLines::add(const Event& event, std::string& text) {

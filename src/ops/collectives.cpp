@@ -6,6 +6,7 @@
 //     all_to_all       varying -> varying; its transpose exchanges the other way
 //     all_sum          varying -> replicated   vary            replicated -> varying
 //     slice_of_worker  replicated -> varying; its transpose is an all_gather
+//     all_broadcast    varying -> replicated; its transpose is a sum that the root keeps
 #include "ops/collectives.h"
 
 #include <algorithm>
@@ -15,6 +16,8 @@
 #include "ops/families.h"
 #include "ops/op_decls.h"
 #include "ops/shapes.h"
+#include "tenon/operators.h"
+#include "tenon/ops.h"
 
 namespace tn::ops {
 namespace {
@@ -59,6 +62,30 @@ TypeList infer_exchange(const ExchangeAttrs& a, Types in) {
   if (from == to) fail("all_to_all: axis and to_axis must differ: both are {}", from);
   Type x = infer_gathered("all_to_all", {a.mesh_axis, a.workers, a.axis, a.radix}, *in[0]);
   return infer_divided("all_to_all", {a.mesh_axis, a.workers, a.to_axis, a.to_radix}, x);
+}
+
+/// Workers whose element is the extreme share the tangent evenly.
+Tensors jvp_fold(const AllFoldAttrs& a, const Primal& p, const Tensors& t) {
+  GroupAttrs group{a.mesh_axis, a.workers};
+  Tensor share;
+  if (a.mode == AllFold::prod) {
+    share = p.out[0] / p.in[0];
+  } else {
+    Tensor is_it = cast_to(tn::equal(p.in[0], p.out[0]), p.out[0].dtype());
+    share = is_it / emit(all_sum, {is_it}, group);
+  }
+  return {emit(vary, {emit(all_sum, {t[0] * share}, group)}, group)};
+}
+
+/// The root gets the sum of all cotangents.
+Tensor adjoint_of_broadcast(const RootAttrs& a, T ct, const Tensors&, int) {
+  DeviceScope there(ct.device());
+  GroupAttrs group{a.mesh_axis, a.workers};
+  Tensor sum = emit(vary, {emit(all_sum, {ct}, group)}, group);
+  Tensor is_root = tn::equal(tn::arange(a.workers, {}, 1, DType::i64), a.root);
+  DigitAttrs own{.mesh_axis = a.mesh_axis, .workers = a.workers, .axis = Axis(0)};
+  Tensor mine = tn::reshape(emit(slice_of_worker, {is_root}, own), {});
+  return tn::where(mine, sum, tn::zeros_like(sum));
 }
 
 Type infer_same(std::string_view op, int64_t workers, Types in) {
@@ -115,7 +142,7 @@ constexpr auto all_fold_def = Op<AllFoldAttrs>{
     .infer = [](const AllFoldAttrs& a, Types in) -> TypeList {
       return infer_same("all_fold", a.workers, in);
     },
-    .gradient = Gradient::none,
+    .jvp = rule<jvp_fold>,
     .batch = Batch::aligned,
     .samples = {{"f32[2,3]", "mesh_axis=\"data\", workers=1, mode=max"}},
 };
@@ -180,7 +207,8 @@ constexpr auto all_broadcast_def = Op<RootAttrs>{
     .infer = [](const RootAttrs& a, Types in) -> TypeList {
       return infer_same("all_broadcast", a.workers, in);
     },
-    .gradient = Gradient::none,
+    .linear = Linear::each,
+    .adjoint = rule<adjoint_of_broadcast>,
     .batch = Batch::aligned,
     .samples = {{"f32[2,3]", "mesh_axis=\"data\", workers=1, root=0"}},
 };

@@ -58,6 +58,45 @@ def test_only_those_of_a_group_meet():
     assert all(row["args"]["bytes"] > 0 for row in sums)
 
 
+def test_lines_of_the_instruction_log_have_the_workers_of_a_group(tmp_path):
+    import subprocess
+    import sys
+
+    from processes import environment
+
+    log = tmp_path / "run.log"
+    program = """
+import tenon as tn
+with tn.Mesh(data=2, model=2):
+    x = tn.shard(tn.ones((4, 4)), ("data", "model"))
+    tn.eval(x.sum(axis=0), x.sum(axis=1))
+"""
+    subprocess.run([sys.executable, "-c", program], check=True,
+                   env=environment(TENON_INSTRUCTION_LOG=str(log)))
+    recording = log_reader.read(log)
+    met = {tuple(meeting.workers) for meeting in meetings(recording)}
+    assert met == {(0, 2), (1, 3), (0, 1), (2, 3)}
+
+
+def test_collectives_in_loops_are_counted():
+    mesh = tn.Mesh(data=2)
+
+    def f(x):
+        def step(carry, _):
+            return tn.distributed.all_sum(carry, axis="data") / 2, None
+
+        x = tn.scan(step, x, None, length=5)[0]
+        goes_on = lambda c: tn.distributed.all_max(c.sum(), axis="data") < 3
+        return tn.while_loop(goes_on, lambda c: c + 1, x)
+
+    g = tn.compile(tn.shard_map(f, mesh, in_specs=("data",), out_specs="data"))
+    g(tn.ones(4))
+    text = g.show("sharding")
+    assert "all_sum along data of f32[2]: 8B, a worker sends 8B, 5 times (" in text
+    assert "all_fold along data of f32[]: 4B, a worker sends 4B, in a round of while_loop (" in text
+    assert "6 collectives, a worker sends 44B" in text
+
+
 def call(worker, began, waited, name="AllReduce data", peers=(0, 1, 2)):
     return Event("collective", worker, began, 0.5, 8, False, name, "", worker, waited, peers)
 

@@ -185,6 +185,8 @@ Device read_device(PyObject* object) {
   if (nb::isinstance<DeviceObject>(object))
     return nb::cast<DeviceObject&>(nb::handle(object)).device;
   if (PyUnicode_Check(object)) return Device(text_in(object));
+  if (nb::object name = nb::getattr(object, "__tenon_device__", nb::none()); !name.is_none())
+    return Device(text_in(name.ptr()));  // a mesh
   fail(Fault::type, Hint{"devices have names, 'cuda:0': see tn.devices()"},
        "device: not a device: {}", nb::repr(object).c_str());
 }

@@ -28,6 +28,7 @@ LINE = re.compile(rf" *{TIME}s \| #(\d+) \| (\w+) *\| (\w+)(?: worker_(\d{{1,6}}
 DETAILS = re.compile(rf"value={COUNT} t={TIME} took={TIME} thread={COUNT}( \(COMPILED\))?"
                      rf"(?: waited={TIME} peers=(-?\d{{1,6}}),(\d{{1,6}}),(\d{{1,6}}))?"
                      r" name=(.*?)(?: at=(@\d+))?$")
+PEERS = r"peers=(-?\d{1,6}),(\d{1,6}),(\d{1,6})"
 MILLISECONDS = r"(\d{1,9}\.\d{3})ms"
 BYTES = r"(\d{1,7}(?:\.\d)?)(B|KB|MB|GB|TB)"
 UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
@@ -35,7 +36,7 @@ PLAIN = {"RECV": re.compile("op="), "COMPILE": re.compile("sequence=[0-9a-f]{12}
          "WORKER_SEND": re.compile(f"op=.* {BYTES}"),
          "WORKER_RECV": re.compile(rf"{BYTES} ops=(\d+) took={MILLISECONDS}"),
          "COLLECTIVE": re.compile(rf"{BYTES} \| group=(\S+) took={MILLISECONDS} "
-                                  rf"waited={MILLISECONDS}")}
+                                  rf"waited={MILLISECONDS}(?: {PEERS})?")}
 
 
 def read(path: Path) -> Recording:
@@ -121,11 +122,12 @@ def _plain_worker_event(what: str, command: str, said: str, end: float,
     if what == "WORKER_SEND" or not match:
         return None
     amount, unit, name, took, *waited = match.groups()
+    peers = (int(waited[1]), int(waited[2]), int(waited[3])) if waited and waited[1] else (-1, 1, 0)
     seconds = 1e-3 * float(took)
     kind, text = ("collective", f"{command} {name}") if waited else ("worker_run", f"{name} ops")
     return Event(kind, 0, max(0.0, end - seconds), seconds, round(float(amount) * UNITS[unit]),
                  said.endswith(" (COMPILED)"), text, "", worker,
-                 1e-3 * float(waited[0]) if waited else 0.0)
+                 1e-3 * float(waited[0]) if waited else 0.0, peers)
 
 
 def _plain_event(what: str, command: str, said: str, time: float,
