@@ -1,4 +1,4 @@
-"""shard_map inside control flow, with state of modules, and with stored parameters."""
+"""shard_map inside control flow, with state of modules and stored parameters; names of axes."""
 
 import numpy as np
 import pytest
@@ -205,3 +205,90 @@ def test_gradients_of_stored_parameters_in_functions_of_one_worker():
             rows = tn.arange(32.0).reshape(8, 4)
             wanted = host - 0.125 * tn.grad(lambda w: ((rows @ w) ** 2).sum())(host)
             np.testing.assert_allclose(made.numpy(), wanted.numpy(), rtol=1e-6)
+
+
+def test_names_of_axes():
+    mesh = tn.Mesh(a=2, b=3)
+    x = tn.arange(12.0)
+    both = (("a", "b"),)
+
+    def f(x):
+        pair = x[None]
+        return (dist.all_sum(x, ("a", "b")), dist.all_sum(dist.all_sum(x, "a"), axis="b"),
+                dist.all_gather(pair, axis=("a", "b")), dist.axis_index(("a", "b"))[None],
+                dist.broadcast(x, 4, axis=("a", "b")),
+                dist.sum_scatter(dist.all_gather(x, axis=("a", "b")), ["a", "b"]))
+
+    total, again, rows, index, fifth, part = tn.shard_map(
+        f, mesh, in_specs=(both,), out_specs=(None, None, None, both, None, both))(x)
+    assert total.tolist() == again.tolist() == x.reshape(6, 2).sum(axis=0).tolist()
+    assert rows.tolist() == x.reshape(6, 2).tolist()
+    assert index.tolist() == [0, 1, 2, 3, 4, 5]
+    assert fifth.tolist() == [8, 9]
+    assert part.tolist() == (x * 6).tolist()
+
+
+def test_derivatives_of_extremes_and_broadcasts():
+    mesh = tn.Mesh(data=2)
+    x = tn.array([1.0, 5.0, 3.0, 5.0])
+
+    def gradient(f, spec=None):
+        g = tn.shard_map(f, mesh, in_specs=("data",), out_specs=spec)
+        return tn.grad(lambda x: (g(x) * tn.array([2.0, 8.0])).sum())(x).tolist()
+
+    assert gradient(lambda x: dist.all_max(x, axis="data")) == [0, 4, 2, 4]
+    assert gradient(lambda x: dist.all_min(x, axis="data")) == [2, 4, 0, 4]
+    assert gradient(lambda x: dist.broadcast(x, 1, axis="data")) == [0, 0, 2, 8]
+    # A part of each worker: the cotangents of all are summed.
+    weights = tn.array([1.0, 10.0, 100.0, 1000.0])
+    g = tn.shard_map(lambda x: dist.broadcast(x, 0, axis="data"), mesh, in_specs=("data",),
+                     out_specs="data")
+    assert tn.grad(lambda x: (g(x) * weights).sum())(x).tolist() == [101, 1010, 0, 0]
+
+
+def test_meshes_are_devices_and_dicts_have_layouts():
+    mesh = tn.Mesh(data=2)
+    assert tn.ones(3).to(mesh).device == mesh.device == tn.ones(3, device=mesh).device
+    with tn.device(mesh):
+        assert tn.ones(3).device == mesh.device
+    f = tn.shard_map(lambda batch: {"sum": batch["x"] + batch["w"], "w": batch["w"]}, mesh,
+                     in_specs=({"w": None, "x": "data"},), out_specs={"w": None, "sum": "data"})
+    made = f({"x": tn.arange(4.0), "w": tn.array([10.0, 20.0])})
+    assert made["sum"].tolist() == [10, 21, 12, 23] and made["w"].tolist() == [10, 20]
+    with mesh:
+        made = tn.shard({"x": tn.ones(4), "w": [tn.ones(2)]}, {"x": "data", "w": None})
+        assert tn.layout(made["x"]) == "f32[4] @[data]" and tn.layout(made["w"][0]) == "f32[2] @[-]"
+        with pytest.raises(tn.Error, match="shard: layouts for the keys"):
+            tn.shard({"x": tn.ones(4)}, {"y": "data"})
+        with pytest.raises(tn.Error, match="is not the name of an axis"):
+            tn.stored(3)
+
+
+def test_tensors_without_elements():
+    with tn.Mesh(data=2):
+        x = tn.shard(tn.zeros((0, 3)), "data")
+        assert tn.layout(x) == "f32[0,3] @[-,-]" and (x + 1).sum().item() == 0
+        f = tn.shard_map(lambda x: x * 2, in_specs=("data",), out_specs="data")
+        assert f(x).shape == (0, 3) and tn.grad(lambda x: f(x).sum())(x).shape == (0, 3)
+        with pytest.raises(tn.Error, match="the mesh has no axis 'rows'"):
+            tn.shard(tn.zeros((0, 3)), "rows")
+
+
+def test_errors_have_the_line_of_the_op():
+    mesh = tn.Mesh(data=2)
+    with mesh:
+        x, i = tn.arange(8.0), tn.array([9])
+        y = tn.take(x * 2, i)  # this line
+        with pytest.raises(tn.InvalidIndex) as error:
+            y.tolist()
+    import inspect
+
+    lines, first = inspect.getsourcelines(test_errors_have_the_line_of_the_op)
+    number = first + next(k for k, line in enumerate(lines) if "# this line" in line)
+    assert f"test_shard_map_inside.py:{number}," in str(error.value)
+
+
+def test_sizes_that_are_open_cannot_be_divided():
+    f = tn.shard_map(lambda x: x, tn.Mesh(data=2), in_specs=("data",), out_specs="data")
+    with pytest.raises(tn.Error, match="'data' deals dimension 0 into 2 equal parts"):
+        tn.compile(f, args=[tn.InputInfo(((2, 4, 8),), tn.float32)])
