@@ -95,3 +95,41 @@ def test_workers_without_a_mesh():
         tn.set_default_device(before)
     for other in results[1:]:
         np.testing.assert_array_equal(results[0], other)
+
+
+def test_processes_make_the_same_plan():
+    """Each makes its own, with other addresses and hashes."""
+    import subprocess
+    import sys
+
+    from processes import environment
+
+    program = """
+import tenon as tn
+from tenon import nn, optim
+with tn.Mesh(data=2, model=2):
+    tn.random.seed(0)
+    model = nn.Sequential(nn.Linear(8, 16), nn.relu, nn.Linear(16, 8), nn.LayerNorm(8))
+    nn.shard(model, {"layers.2.weight": (None, "model"), "*": tn.stored("data")})
+    optimizer = optim.AdamW(learning_rate=0.01)
+    state = [model.state, optimizer.state]
+    def loss_of(m, x):
+        return (m(x) ** 2).mean()
+    def step(x):
+        loss, slopes = nn.value_and_grad(model, loss_of)(model, x)
+        optimizer.update(model, slopes)
+        return loss
+    step = tn.compile(step, inputs=state, outputs=state)
+    step(tn.shard(tn.ones((8, 8)), "data"))
+    print(step.show("sharding"))
+"""
+    texts = {subprocess.run([sys.executable, "-c", program], check=True, text=True,
+                            stdout=subprocess.PIPE, env=environment(PYTHONHASHSEED=seed)).stdout
+             for seed in ("1", "2", "3")}
+    assert len(texts) == 1 and "reduce_scatter along data" in texts.pop()
+
+
+def test_one_worker_is_a_mesh():
+    with tn.Mesh(workers=1):
+        x = tn.shard(tn.ones((4, 2)), "workers")
+        assert tn.layout(x) == "f32[4,2] @[-,-]" and x.sum().item() == 8
