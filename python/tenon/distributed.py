@@ -7,7 +7,8 @@ program also runs without the launcher.
 
 from __future__ import annotations
 
-from typing import Any
+import operator
+from typing import Any, SupportsIndex
 
 from . import _core, tree
 from .creation import asarray as _asarray
@@ -103,6 +104,16 @@ def _group(what: str, group: Any) -> Group:
     return _core._fail("type", text, "tn.distributed.init() is the group of all; it can be split")
 
 
+def _worker(what: str, name: str, value: Any) -> int:
+    """The number of a worker."""
+    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
+        _core._fail("type", f"{what}: {name} must be the number of a worker, not {value!r}")
+    number = operator.index(value)
+    if abs(number) >= 2**31:
+        _core._fail("value", f"{what}: there is no worker {number}")
+    return number
+
+
 def barrier(group: Group | None = None) -> None:
     """Return when every worker of the group has called it."""
     _core._barrier(_group("barrier", group))
@@ -193,7 +204,7 @@ def broadcast(
 
     The gradient of the root's `x` is the sum of all workers' gradients.
     """
-    x = _asarray(x)
+    x, root = _asarray(x), _worker("broadcast", "root", root)
     groups = _groups("broadcast", group, axis)
     for workers in reversed(groups[1:]):  # the root's number along each axis
         x, root = _core._broadcast(x, root % workers.size(), workers), root // workers.size()
@@ -207,19 +218,21 @@ def send(x: _core.Tensor, dst: int, group: Group | None = None) -> _core.Tensor:
     compiled function, when the function runs. Evaluate a pending collective first if the other
     worker takes part in it before it comes to the message.
     """
-    return _core._send(_asarray(x), dst, _group("send", group))
+    return _core._send(_asarray(x), _worker("send", "dst", dst), _group("send", group))
 
 
 def recv(
     shape: tuple[int, ...], dtype: Any, src: int, group: Group | None = None
 ) -> _core.Tensor:
     """Return the tensor that worker `src` sends, which must have this shape and element type."""
-    return _core._recv_like(_core.zeros(shape, dtype=dtype), src, _group("recv", group))
+    like = _core.zeros(shape, dtype=dtype)
+    return _core._recv_like(like, _worker("recv", "src", src), _group("recv", group))
 
 
 def recv_like(x: _core.Tensor, src: int, group: Group | None = None) -> _core.Tensor:
     """Return the tensor that worker `src` sends: one with the shape and element type of `x`."""
-    return _core._recv_like(_asarray(x), src, _group("recv_like", group))
+    source = _worker("recv_like", "src", src)
+    return _core._recv_like(_asarray(x), source, _group("recv_like", group))
 
 
 def sum_gradients(x: _core.Tensor, group: Group | None = None) -> _core.Tensor:
