@@ -37,6 +37,27 @@ class TestModulesMove:
             optimizer.zero_grad()
             assert weight.device == device and weight.tolist() != before
 
+    def test_and_compiled_steps_run_where_they_are(self):
+        model, optimizer = nn.Linear(3, 2).to(A), optim.Adam(optim.schedules.cosine_decay(0.1, 10))
+        x = tn.ones((4, 3), device=A)
+
+        @tn.compile(inputs=[model, optimizer], outputs=[model, optimizer])
+        def step(x):
+            loss, grads = nn.value_and_grad(model, lambda x: tn.mean(model(x) ** 2))(x)
+            optimizer.update(model, grads)
+            return loss
+
+        for _ in range(3):
+            step(x)
+        assert devices_of(optimizer.state) == {A}
+        assert optimizer.state["step"].item() == 3
+        both = nn.Sequential(nn.Linear(3, 3).to(A), nn.Linear(3, 3).to(B))
+        optimizer.update(both, both.parameters())  # parameters of several devices
+        assert optimizer.state["step"].device == "cpu"
+        model.to("cpu")
+        optimizer.update(model, model.parameters())
+        assert devices_of(optimizer.state["learning_rate"]) == {"cpu"}
+
     def test_and_their_gradients_and_what_the_other_habit_remembers(self):
         model = nn.Linear(3, 1)
         list(model.parameters())  # which makes them require gradients

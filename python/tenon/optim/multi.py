@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import tenon as tn
@@ -59,6 +59,11 @@ class MultiOptimizer(Optimizer):
     def _count_step(self) -> None:
         for optimizer in self.optimizers:
             optimizer._count_step()
+
+    def _move_numbers(self, parameters: Iterable[tn.Tensor]) -> None:
+        parameters = list(parameters)
+        for optimizer in self.optimizers:
+            optimizer._move_numbers(parameters)
 
     def _applied(self, name: str, gradient: tn.Tensor, parameter: tn.Tensor) -> tn.Tensor:
         return self._optimizer_of(name, parameter)._applied(name, gradient, parameter)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import Any, Concatenate, NoReturn, TypeAlias, TypeVar
 
@@ -163,7 +163,8 @@ class Optimizer(metaclass=_BothHabits):
         self.state["groups"] = [each.state for each in self._groups]
 
     def _set_rate(self, rate: float | tn.Tensor) -> None:
-        self.state["learning_rate"] = tn.asarray(rate, dtype=tn.float32).to_device("cpu")
+        place = self.state["step"].device
+        self.state["learning_rate"] = tn.asarray(rate, dtype=tn.float32).to_device(place)
 
     @property
     def lr(self) -> tn.Tensor:
@@ -214,6 +215,7 @@ class Optimizer(metaclass=_BothHabits):
         for name, parameter in named_tensors(parameters):
             owner = self._owner(name, parameter, owners) or self
             owner._moments(name, _at_least_float32(parameter))
+        self._move_numbers(parameter for _, parameter in named_tensors(parameters))
 
     def update(self, model: Module, gradients: Any) -> None:
         """Puts new parameters into a model. `gradients` may leave some out."""
@@ -229,6 +231,7 @@ class Optimizer(metaclass=_BothHabits):
 
     def apply_gradients(self, gradients: Any, parameters: Any) -> Any:
         """New parameters, as a tree like `gradients`."""
+        self._move_numbers(parameter for _, parameter in named_tensors(parameters))
         self._count_step()
         with tn.no_grad():
             return self._apply(gradients, parameters, (), self._owners())
@@ -262,6 +265,7 @@ class Optimizer(metaclass=_BothHabits):
         watched = self._watched()
         if all(parameter.grad is None for _, parameter in watched):
             self._refuse(f"step: {self._why_nothing(len(watched))}")
+        self._move_numbers(parameter for _, parameter in watched)
         self._count_step()
         with tn.no_grad():
             for group in (self, *self._groups):
@@ -332,6 +336,19 @@ class Optimizer(metaclass=_BothHabits):
         if self._schedule:
             self._set_rate(self._schedule(self.state["step"]))
         self.state["step"] = self.state["step"] + 1
+
+    def _move_numbers(self, parameters: Iterable[tn.Tensor]) -> None:
+        """Keeps the number of steps and the learning rate where all parameters are: a compiled step
+        then runs there as a whole. Parameters on several devices, or on a mesh, find them on the
+        host.
+        """
+        places = {parameter.device for parameter in parameters}
+        is_one = len(places) == 1 and next(iter(places)).kind != "mesh"
+        place = places.pop() if is_one else tn.Device("cpu")
+        for group in (self, *self._groups):
+            for name in ("step", "learning_rate"):
+                if group.state[name].device != place:
+                    group.state[name] = group.state[name].to_device(place)
 
     def _apply(
         self, gradient: Any, parameter: Any, path: tuple[Any, ...], owners: Owners
