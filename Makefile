@@ -55,7 +55,7 @@ ulp: checks
 test-cuda: checks
 	@STEPS="$(or $(STEPS),doctor cpp gpu smoke python)" tools/test_cuda.sh
 bench-cuda: build
-	@STEPS="bench peers" tools/test_cuda.sh
+	@STEPS=bench tools/test_cuda.sh
 
 demo: build
 	@$(PYTHON) examples/demo.py

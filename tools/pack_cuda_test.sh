@@ -43,7 +43,7 @@ for module in build/release/python/tenon/_core*.so; do
 done
 mkdir -p $out/tests
 cp -r tests/python tests/golden tests/data tests/cuda $out/tests/
-cp -r bench/cuda $out/bench/
+cp -r bench/cuda bench/workloads $out/bench/
 cp -r tools $out/tools
 cp pyproject.toml $out/
 find $out -name __pycache__ -prune -exec rm -rf {} +

@@ -4,13 +4,14 @@
 #
 #     tools/test_cuda.sh [OUT]      logs go to OUT/*.log, build/cuda_logs by default
 #     STEPS="cpp python bench"      which parts; all by default
+#     ROWS="gelu mlp" ROW_LIMIT=60  which rows of bench/cuda, and how many seconds each may take
 #     TESTS="ops:6 nn" LIMIT=240    which files of tests/python, in how many processes, and how long
 #                                   each may take
 set -u
 cd "$(dirname "$0")/.."
 out=${1:-${OUT:-build/cuda_logs}}
 mkdir -p "$out"
-steps=${STEPS:-"doctor cpp gpu smoke python bench peers"}
+steps=${STEPS:-"doctor cpp gpu smoke python bench"}
 tests=${TESTS:-"ops:6 derivatives:6 transforms control_flow_trees compile nn optim amp checkpoints
   executables random lazy"}
 export TENON_CACHE_DIR=${TENON_CACHE_DIR:-/tmp/tenon-cache-$$}
@@ -18,6 +19,15 @@ mkdir -p -m 700 "$TENON_CACHE_DIR"
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 python=$scratch/python
+# PyTorch is in another Python, which must not see what is packed.
+cat >"$scratch/torch_python" <<EOF
+#!/bin/bash
+export LD_LIBRARY_PATH=${LD_LIBRARY_PATH:-}
+unset PYTHONHOME PYTHONPATH
+exec python3 "\$@"
+EOF
+chmod +x "$scratch/torch_python"
+export TORCH_PYTHON=${TORCH_PYTHON:-$scratch/torch_python}
 if [ -d packed ]; then
   bin=$PWD/packed/bin
   cat >"$python" <<EOF
@@ -81,7 +91,8 @@ if wants python; then
     [[ "$last" == *passed* && "$last" != *failed* ]] || failed="$failed test_$part"
   done
 fi
-wants bench && step 60 bench 150 "$python" bench/cuda/run.py
-wants peers && step 40 peers 150 python3 bench/cuda/peers.py
+# shellcheck disable=SC2086
+wants bench && step 60 bench "${BENCH_LIMIT:-900}" env OUT="$out" LIMIT="${ROW_LIMIT:-60}" \
+  "$python" bench/cuda/run.py ${ROWS:-}
 [ -z "$failed" ] && echo "all passed" || echo "FAILED:$failed"
 [ -z "$failed" ]
