@@ -39,7 +39,7 @@ def lines_of(process):
 
 
 def collect(command, rows, results, env=None):
-    """Runs rows in one process; a row that hangs ends it, and the others get a new one."""
+    """Runs rows in one process. A row that fails or hangs ends it: the others get a new one."""
     rows = list(rows)
     while rows:
         process = subprocess.Popen(
@@ -47,7 +47,7 @@ def collect(command, rows, results, env=None):
             cwd=HERE, env={**os.environ, **(env or {})},
         )
         lines = lines_of(process)
-        began, text = time.monotonic(), ""
+        began, text, has_failed = time.monotonic(), "", False
         while rows:
             try:
                 line = lines.get(timeout=max(began + LIMIT + 20 - time.monotonic(), 0.1))
@@ -64,7 +64,10 @@ def collect(command, rows, results, env=None):
             what = json.loads(line[4:])
             if what.get("done"):
                 began, rows = time.monotonic(), rows[1:]
+                if has_failed:  # a device may be of no use any more
+                    break
             else:
+                has_failed = "error" in what
                 results.append(what)
                 print(json.dumps(what), flush=True)
         process.kill()
