@@ -198,5 +198,5 @@ REASONS = {
     "save_npz: NumPy reads it as well, and safetensors is what to use for large files": [
         "savez_compressed"
     ],
-    "there is no GPU backend of models": [*"CudaBackend model.CudaBackend".split()],
+    "models run where their values are: move those": [*"CudaBackend model.CudaBackend".split()],
 }

@@ -196,7 +196,7 @@ def test_backends_with_files_refuse_wrong_options_too(option: str) -> None:
 
 
 def test_wrong_backends_are_refused() -> None:
-    assert "CudaBackend: not there yet" in error_of(lambda: tn.CudaBackend(device="gpu"))
+    assert 'device is "cuda" or "cuda:1"' in error_of(lambda: tn.CudaBackend(device="gpu"))
     assert "threads is 1 or more" in error_of(lambda: tn.CpuBackend(threads=0))
     assert "did you mean float32?" in error_of(lambda: tn.CpuBackend(precision="float31"))
     assert "a floating type, not 'int32'" in error_of(lambda: tn.CpuBackend(precision="int32"))

@@ -10,15 +10,17 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from .. import _core, tree
+from ..creation import asarray
 from .batching import as_count
 
 
 class Prefetch:
     """The result of `prefetch`. `position` counts the yielded items of the source."""
 
-    def __init__(self, source: Iterable[Any], ahead: int) -> None:
+    def __init__(self, source: Iterable[Any], ahead: int, device: _core.Device | None) -> None:
         self._source: Any = source
         self._ahead = ahead
+        self._device = device
         self._position: int | None = None
 
     @property
@@ -44,7 +46,7 @@ class Prefetch:
         return len(self._source)
 
     def __iter__(self) -> Iterator[Any]:
-        filling = _Filling(self._source, self._ahead)
+        filling = _Filling(self._source, self._ahead, self._device)
         try:
             while (made := filling.take()) is not None:
                 item, self._position = made
@@ -53,38 +55,53 @@ class Prefetch:
             filling.stop()
 
 
-def prefetch(source: Iterable[Any], ahead: int = 2) -> Prefetch:
+def prefetch(
+    source: Iterable[Any], ahead: int = 2, *, device: str | _core.Device | None = None
+) -> Prefetch:
     """The items of `source`, prepared by a thread, up to `ahead` items in advance.
 
-    Tensors are evaluated there too. An error of the source is raised in place of its item. The
-    thread ends with the loop, even if the loop fails.
+    Tensors are evaluated there too. With a `device`, tensors and NumPy arrays are copied to it by
+    that thread. An error of the source is raised in place of its item. The thread ends with the
+    loop, even if the loop fails.
 
         >>> sum(x.item() for x in tn.data.prefetch(tn.data.batches(tn.arange(4), 1)))
         6
     """
     if not hasattr(source, "__iter__"):
         _core._fail("type", f"prefetch: not iterable: {type(source).__name__}")
-    return Prefetch(source, as_count("ahead", ahead))
+    there = None if device is None else _core.Device(device) if isinstance(device, str) else device
+    return Prefetch(source, as_count("ahead", ahead), there)
+
+
+def _moved(item: Any, device: _core.Device) -> Any:
+    def to(leaf: Any) -> Any:
+        if isinstance(leaf, _core.Tensor):
+            return leaf.to(device)
+        return asarray(leaf, device=device) if hasattr(leaf, "__array__") else leaf
+
+    return tree.map(to, item)
 
 
 class _Filling:
     """A thread at work, and the items it has ready."""
 
-    def __init__(self, source: Iterable[Any], ahead: int) -> None:
+    def __init__(self, source: Iterable[Any], ahead: int, device: _core.Device | None) -> None:
         self._changed = threading.Condition()
         self._ready: deque[tuple[Any, int | None]] = deque()
         self._error: BaseException | None = None
         self._done = self._stopped = False
         self._thread = threading.Thread(
-            target=self._fill, args=(source, ahead), name="tenon prefetch", daemon=True
+            target=self._fill, args=(source, ahead, device), name="tenon prefetch", daemon=True
         )
         self._thread.start()
         _running.add(self)
 
-    def _fill(self, source: Iterable[Any], ahead: int) -> None:
+    def _fill(self, source: Iterable[Any], ahead: int, device: _core.Device | None) -> None:
         items = iter(source)
         try:
             for item in items:
+                if device is not None:
+                    item = _moved(item, device)
                 _core.eval([t for t in tree.leaves(item) if isinstance(t, _core.Tensor)])
                 with self._changed:
                     self._ready.append((item, getattr(source, "position", None)))

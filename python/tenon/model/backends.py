@@ -41,6 +41,23 @@ class CpuBackend(Backend):
 
 
 @dataclass(frozen=True)
+class CudaBackend(Backend):
+    """The compiler of this library, for an NVIDIA GPU: `device` is "cuda", "cuda:1".
+
+    Parameters, states and results are on the GPU. Values that are elsewhere, such as NumPy arrays,
+    are copied there by every evaluation.
+    """
+
+    device: Any = "cuda"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if str(self.device).partition(":")[0] != "cuda":
+            text = f"CudaBackend: device is \"cuda\" or \"cuda:1\", not {self.device!r}"
+            _core._fail("value", text, "tn.CpuBackend() is for CPUs")
+
+
+@dataclass(frozen=True)
 class InterpreterBackend(Backend):
     """The interpreter of this library: no code generation, the same bits."""
 
@@ -98,8 +115,3 @@ class JaxBackend(SourceBackend):
     language: ClassVar[str] = "jax"
 
 
-class CudaBackend:
-    """Is not there yet: what CpuBackend compiles runs on a GPU too, where its inputs are."""
-
-    def __init__(self, *_: Any, **__: Any) -> None:
-        _core._fail("value", "CudaBackend: not there yet; use CpuBackend, on inputs of the GPU")

@@ -11,7 +11,7 @@ import tenon as tn
 from .. import _core
 from .._advice import nearest
 from ..input_infos import NamedDimension, Range, _range
-from .backends import Backend, CpuBackend, InterpreterBackend, SourceBackend
+from .backends import Backend, CpuBackend, CudaBackend, InterpreterBackend, SourceBackend
 from .logical import shape_text
 
 #: The passes of the compiler by the names that others have for them.
@@ -284,9 +284,9 @@ def compiler_options(
         made["timeout"] = (made["timeout"], "error")
     interpreted = jit is False or isinstance(backend, InterpreterBackend)
     made["optimization_level"] = 0 if interpreted else 3
-    if isinstance(backend, CpuBackend):
+    if isinstance(backend, (CpuBackend, CudaBackend)):
         made |= {name: jit_options[name] for name in ("mode", "backend") if name in jit_options}
-        if backend.threads == 1:
+        if isinstance(backend, CpuBackend) and backend.threads == 1:
             made["optimize_for"] = "throughput"
     if isinstance(backend, SourceBackend):  # files have other compilers, typing errors are the same
         checked = {name: made[name] for name in said if name in made}

@@ -12,9 +12,10 @@ import tenon as tn
 
 from .. import _core
 from ..files import path_of
-from .backends import CpuBackend, SourceBackend
+from .backends import CpuBackend, CudaBackend, SourceBackend
 from .evaluation import RANDOM_KEY, StaticValues, Tensors, first_state
 from .logical import Model
+from .on_device import put
 from .options import (
     Options,
     check_targets,
@@ -67,11 +68,16 @@ class PhysicalModel(Views, Stages, Saving):
         values = self._functions.first_values(tn.random.key(seed))
         rows = zip(self._functions.given, values)
         wanted = ((name, value) for (name, role, *_), value in rows if role == "parameter")
-        return {name: value for name, value in wanted if value is not None}
+        return self._placed({name: value for name, value in wanted if value is not None})
 
     def initial_state(self, seed: int = 0) -> dict[str, tn.Tensor]:
         """What evaluations read and give anew: running statistics, a key for random numbers."""
-        return first_state(self._functions, seed)
+        return self._placed(first_state(self._functions, seed))
+
+    def _placed(self, values: dict[str, tn.Tensor]) -> dict[str, tn.Tensor]:
+        """Where the backend evaluates."""
+        backend = self.backend
+        return put(backend.device, values) if isinstance(backend, CudaBackend) else values
 
     def evaluate(
         self,
@@ -179,8 +185,9 @@ def compile_model(
         >>> physical.evaluate(physical.randomize_params(), {"x": tn.ones((2, 4))})["output"].shape
         (2, 8)
 
-    `backend` is `CpuBackend` (the default), `InterpreterBackend`, or one that writes a file and
-    evaluates with it: `CBackend`, `NumpyBackend`, `TorchBackend`, `JaxBackend`.
+    `backend` is `CpuBackend` (the default), `CudaBackend` for GPUs, `InterpreterBackend`, or one
+    that writes a file and evaluates with it: `CBackend`, `NumpyBackend`, `TorchBackend`,
+    `JaxBackend`.
 
     - `shapes`, `types`: known shapes and types by connection. A size is a number, None (open), a
       name (the same size everywhere), `(min, opt, max)` or a `tn.NamedDimension`
@@ -215,6 +222,8 @@ def compile_model(
     texts, ranges = read_shapes(shapes)
     precision, narrow = read_precision(backend, mixed_precision)
     constants, static = read_constants(constant_keys)
+    if isinstance(backend, CudaBackend) and constants:
+        constants = put(backend.device, constants)
     jit_read, static_arguments = read_jit(backend, jit, jit_options)
     off, on = read_optimizations(optimizations, inference)
     options = Options(

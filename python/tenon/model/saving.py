@@ -15,8 +15,10 @@ from .. import _core
 from ..executables import Executable
 from ..files import path_of
 from ..input_infos import InputInfo, NamedDimension
+from .backends import CudaBackend
 from .evaluation import ARGUMENTS, Evaluation, StaticValues, Tensors, first_state
 from .generated import Source, source_of
+from .on_device import OnDevice
 from .options import Options, one_name, read_names
 
 _OPEN = (1, 65536)  # what a size of which nothing is said may be in a file
@@ -114,10 +116,15 @@ class Saving:
         return Evaluation(self._functions, self._options.ranges, static, calls)
 
     def _compiled(self, static: Tensors) -> Any:
-        targets = self._options.compiler.get("target_hardware", "native")
+        said = self._options.compiler
+        if isinstance(self.backend, CudaBackend):  # targets are those of files
+            said = {name: value for name, value in said.items() if name != "target_hardware"}
+            make = lambda moved: tn.compile(self._evaluation(moved).evaluate, **said)
+            return OnDevice(self.backend.device, static, make)
+        targets = said.get("target_hardware", "native")
         if not _core._runs_here(list(read_names("target_hardware", targets))):
             return self._run_elsewhere
-        return tn.compile(self._evaluation(static).evaluate, **self._options.compiler)
+        return tn.compile(self._evaluation(static).evaluate, **said)
 
     def _run_elsewhere(self, *_: Any, **__: Any) -> Any:
         targets = self._options.compiler["target_hardware"]

@@ -9,6 +9,7 @@ import tenon as tn
 from .. import _core
 from .backends import SourceBackend
 from .evaluation import ARGUMENTS, StaticValues
+from .on_device import OnDevice, put
 from .options import Options, one_name
 
 #: Stages of the document, and what the compiler calls what comes after them.
@@ -87,6 +88,12 @@ class Stages:
             static = held.values or {n: every[n] for part in held.names.values() for n in part}
             function = self._compiled(self._with_state(static))
             given = held.rest(given)
+            held = function
         elif isinstance(self.backend, SourceBackend):
             function = self._compiled({})  # what the compiler makes of it
+        if isinstance(held, OnDevice):
+            function = held.compiled
+            given = {role: put(held.device, part) for role, part in given.items()}
+            state = None if state is None else given["state"]
+            seeds = None if seeds is None else put(held.device, seeds)
         return function, (given["params"], given["data"], seeds, state)

@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 import tenon as tn
 
 from .. import _core
-from .backends import CpuBackend, InterpreterBackend
+from .backends import CpuBackend, CudaBackend, InterpreterBackend
 from .evaluation import RANDOM_KEY
 from .logical import Block, IOKey, Model, Terminal
+from .on_device import put
 from .physical import PhysicalModel
 
 LOSS = "loss"
@@ -125,15 +126,22 @@ class PhysicalTrainModel(PhysicalModel):
         if state is None and RANDOM_KEY in self._functions.states:  # or all steps drew the same
             text = f"step: {self.name} draws random numbers and has no key"
             _core._fail("value", text, "give state=model.initial_state(seed) or of a step")
-        given = self.initial_state() if state is None else state
-        return Step(*self._compiled_step(self.optimizer)(dict(params), dict(data), dict(given)))
+        given = [dict(params), dict(data), self.initial_state() if state is None else dict(state)]
+        step = self._compiled_step(self.optimizer)
+        if not isinstance(self.backend, CudaBackend):
+            return Step(*step(*given))
+        with tn.device(self.backend.device):
+            return Step(*step(*(put(self.backend.device, values) for values in given)))
 
     def _compiled_step(self, optimizer: tn.optim.Optimizer) -> Callable[..., Any]:
         """One function where the library computes everything; found again for this optimizer."""
         if self._steps is None or self._steps[0] is not optimizer:
             run: Callable[..., Any] = functools.partial(self._step, optimizer)
-            if isinstance(self.backend, (CpuBackend, InterpreterBackend)):
-                said = {n: x for n, x in self._options.compiler.items() if n != "donate_argnums"}
+            if isinstance(self.backend, (CpuBackend, CudaBackend, InterpreterBackend)):
+                out = ["donate_argnums"]
+                if isinstance(self.backend, CudaBackend):  # targets are those of files
+                    out.append("target_hardware")
+                said = {n: x for n, x in self._options.compiler.items() if n not in out}
                 run = tn.compile(run, inputs=optimizer.state, outputs=optimizer.state, **said)
             self._steps = (optimizer, run)
         return self._steps[1]
