@@ -109,6 +109,7 @@ Graph run_passes_of(KernelSet& set, const Graph& graph) {
   context.decisions = &set.decisions;
   context.sizes = set.sizes;
   context.target = set.options.target;
+  context.products = set.options.products;
   context.on = set.options.on;
   int rounds = set.options.effort == Effort::e2 ? 3 : set.options.on.empty() ? 1 : 2;
   Graph optimized = run_passes(graph, context, pipeline(rounds), set.options.off);

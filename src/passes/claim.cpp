@@ -3,8 +3,9 @@
 // Kept ones are worth more than their parts: attention never has its scores in memory. But where
 // the graph computes the same parts for something else, as a derivative does, the whole would
 // compute them twice: then it is expanded too, if what it shares is no larger than its operands and
-// results. Switched off, none is kept. Calls are not composites here: `inline` and `recompute`
-// replace them.
+// results. Switched off, none is kept. Nor is one where products of another device are to have the
+// bits of the CPU: its kernels for wholes sum in orders of their own. Calls are no composites here:
+// `inline` and `recompute` replace them.
 #include "ir/rewrite.h"
 #include "ops/op_decls.h"
 #include "passes/passes.h"
@@ -25,7 +26,9 @@ Graph expanded(const Graph& graph, IsKept is_kept) {
 
 struct HasKernel {
   Target target;
+  bool keeps_none;
   bool operator()(const Graph& graph, const GraphOp& op) const {
+    if (keeps_none && op.op->rules->body) return false;
     return library_kernel(*op.op, graph.in_types(op), target) != nullptr;
   }
 };
@@ -69,7 +72,8 @@ bool is_small_inside(const Graph& graph, const GraphOp& op, const PassContext& c
 }  // namespace
 
 Graph claim_composites(const Graph& graph, PassContext& context) {
-  HasKernel has_kernel{context.target};
+  bool is_exact = context.products == Products::exact && context.target.kind != DeviceKind::cpu;
+  HasKernel has_kernel{context.target, is_exact};
   bool any = std::ranges::any_of(
       graph.ops, [&](const GraphOp& op) { return op.op->rules->body && has_kernel(graph, op); });
   bool shares = any && !context.is_off("claim") && shares_parts(graph, has_kernel);

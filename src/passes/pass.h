@@ -6,6 +6,7 @@
 #include "base/function_ref.h"
 #include "ir/decision.h"
 #include "ir/graph.h"
+#include "plan/product_setting.h"
 #include "plan/target.h"
 #include "runtime/buffer.h"
 
@@ -22,6 +23,7 @@ struct PassContext {
   /// The first constants of the graph, given at every run: `run_passes` hides their values.
   int runtime_scalars = 0;
   Target target = host_target();
+  Products products = Products::highest;
   std::span<const std::string> off = {};  // what is switched off, by name
   std::span<const std::string> on = {};   // what is switched on, by name
   std::span<const Binding> sizes = {};    // of the symbols: where only the cost depends on them

@@ -73,9 +73,16 @@ std::string log_of(const JitLink& link, JitLink::Handle handle) {
   return text.substr(0, text.find('\0'));
 }
 
+/// "sm_90", or "sm_90a" for text that is for that architecture alone.
+std::string arch_name(std::string_view ptx, int architecture) {
+  std::string name = format("sm_{}", architecture);
+  bool is_own = ptx.substr(0, 1024).find(format(".target {}a", name)) != ptx.npos;
+  return is_own ? name + "a" : name;
+}
+
 std::string link_ptx(const JitLink& link, std::string_view ptx, int architecture) {
   constexpr int kPtx = 2;
-  std::string arch = format("-arch=sm_{}", architecture);
+  std::string arch = format("-arch={}", arch_name(ptx, architecture));
   const char* options[] = {arch.c_str(), "-O3"};
   JitLink::Handle handle = nullptr;
   if (link.create(&handle, std::size(options), options) != 0) return "";
@@ -179,8 +186,9 @@ std::string run_ptxas(const std::string& program, std::string_view ptx, int arch
   file << ptx;
   file.close();
   if (!file) return "";  // the disk is full
-  bool done = run_program({program, format("-arch=sm_{}", architecture), "-O3", source, "-o", out},
-                          messages);
+  bool done = run_program(
+      {program, format("-arch={}", arch_name(ptx, architecture)), "-O3", source, "-o", out},
+      messages);
   std::string made = read_file(out);
   if (!done || made.empty())
     throw_internal(format("cuda: ptxas refuses a kernel: {}", read_file(messages)));

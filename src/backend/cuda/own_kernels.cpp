@@ -72,7 +72,7 @@ std::string_view own_name(DType type) {
 }
 
 void launch_own(std::string_view ptx, const std::string& name, int64_t blocks, int64_t shared_bytes,
-                void* params) {
+                void* params, int threads) {
   if (blocks == 0) return;
   Gpu& gpu = *call_place.gpu;
   invariant(blocks <= INT_MAX, "cuda:{}: {} would need {} blocks", gpu.index, name, blocks);
@@ -82,8 +82,9 @@ void launch_own(std::string_view ptx, const std::string& name, int64_t blocks, i
   void* list[] = {params};
   check(gpu.driver,
         gpu.driver.cuLaunchKernel(functions_of(gpu, kernel)[0], static_cast<unsigned>(blocks), 1, 1,
-                                  kOwnThreads, 1, 1, static_cast<unsigned>(shared_bytes),
-                                  call_place.stream, list, nullptr),
+                                  static_cast<unsigned>(threads), 1, 1,
+                                  static_cast<unsigned>(shared_bytes), call_place.stream, list,
+                                  nullptr),
         name);
 }
 

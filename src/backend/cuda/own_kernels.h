@@ -8,7 +8,7 @@
 
 namespace tn::cuda {
 
-constexpr int kOwnThreads = 256;  // of a block of any own kernel
+constexpr int kOwnThreads = 256;  // of a block of most own kernels
 
 /// False in tests, for a mock of the driver: their PTX is loaded as it is.
 inline bool assembles_own = true;
@@ -16,7 +16,7 @@ inline bool assembles_own = true;
 /// Puts a kernel of `ptx`, which takes one structure, on the stream of the call under way. Nothing
 /// for no blocks.
 void launch_own(std::string_view ptx, const std::string& name, int64_t blocks, int64_t shared_bytes,
-                void* params);
+                void* params, int threads = kOwnThreads);
 
 /// As kernels are named: "f32"; "u8" for bool; "" for types that none takes.
 std::string_view own_name(DType type);

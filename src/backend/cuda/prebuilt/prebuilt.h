@@ -4,7 +4,9 @@
 
 namespace tn::cuda {
 
-/// Of convolution_kernels.cu, product_kernels.cu, …; "" in a build without clang.
+/// Of attention_kernels.cu, convolution_kernels.cu, …; "" in a build without clang.
+std::string_view attention_ptx();
+std::string_view attention_hopper_ptx();  // for sm_90 alone
 std::string_view convolution_ptx();
 std::string_view joining_ptx();
 std::string_view product_ptx();

@@ -1,0 +1,247 @@
+// Attention of GPUs beside the CPU's: the device code is compiled for the host, and the mock of the
+// driver runs it. Bits differ, so errors are bounded.
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "backend/cuda/cuda_backend.h"
+#include "backend/cuda/cuda_library.h"
+#include "backend/cuda/cuda_runtime.h"
+#include "backend/cuda/mock/mock_driver.h"
+#include "backend/cuda/own_kernels.h"
+#include "backend/cuda/prebuilt/prebuilt.h"
+#include "base/half.h"
+#include "device_threads.h"
+#include "eval/eval.h"
+#include "ir/graph.h"
+#include "ops/op_decls.h"
+#include "passes/passes.h"
+#include "runtime/device.h"
+#include "tenon/tenon.h"
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#pragma GCC diagnostic ignored "-Wunused-function"
+namespace {
+namespace device {
+#include "backend/cuda/prebuilt/attention_hopper_kernels.cu"
+// Headers that they share are included once.
+#include "backend/cuda/prebuilt/attention_kernels.cu"
+float load_half(Half x) { return tn::float16_to_float(x.bits); }
+Half store_half(float x) { return {tn::float_to_float16(x)}; }
+}  // namespace device
+}  // namespace
+#pragma GCC diagnostic pop
+
+using namespace tn;
+
+namespace {
+
+bool runs_backwards = false;
+double factor = 0.125;  // of scores; each test has another, so that none finds plans of another GPU
+
+template <class Params>
+void add_kernel(const char* name, void (*kernel)(Params)) {
+  static_assert(sizeof(Params) % 8 == 0);
+  auto run = [kernel](const uint64_t* words, int64_t blocks, int64_t threads) {
+    static DeviceThreads<device::Turn> all(device::turn);
+    std::vector<uint64_t> own(words, words + sizeof(Params) / 8);
+    for (uint64_t& word : own)
+      if (word >> 48 == 0x4000) word = reinterpret_cast<uint64_t>(cuda::mock_memory(word));
+    Params params;
+    std::memcpy(&params, own.data(), sizeof params);
+    all.run(blocks, static_cast<int>(threads), runs_backwards, [&] { kernel(params); });
+  };
+  cuda::mock().kernels[name] = {sizeof(Params) / 8, run, true};
+}
+
+#define TN_ADD(kernel) add_kernel(#kernel, device::kernel)
+
+/// A GPU of this compute capability, for the time of a test.
+struct WithGpu {
+  explicit WithGpu(int major) {
+    factor += 0.01;
+    cuda::replace_driver(&cuda::mock_driver());
+    cuda::assembles_own = false;
+    cuda::forget_gpus();
+    cuda::mock().major = major;
+    TN_ADD(attention_f32_64);
+    TN_ADD(attention_f32_128);
+    TN_ADD(attention_f16_64);
+    TN_ADD(attention_f16_128);
+    TN_ADD(attention_bf16_64);
+    TN_ADD(attention_bf16_128);
+    TN_ADD(attention_hopper_f16_64);
+    TN_ADD(attention_hopper_f16_128);
+    TN_ADD(attention_hopper_bf16_64);
+    TN_ADD(attention_hopper_bf16_128);
+  }
+  ~WithGpu() {
+    cuda::mock().major = 0;
+    cuda::forget_gpus();
+    clear_plans();
+    cuda::replace_driver(nullptr);
+    cuda::assembles_own = true;
+  }
+};
+
+bool are_built() {
+  if (!cuda::attention_ptx().empty()) return true;
+  MESSAGE("skipped: this build has no device code");
+  return false;
+}
+
+Tensor normal(const Shape& shape, DType type, int64_t seed) {
+  Tensor made = astype(random::normal(shape, 0, 1, float32, random::key(seed)), type);
+  eval({made});
+  return made;
+}
+
+/// |x − y| / |y|, NaN where either has one.
+double distance(const Tensor& x, const Tensor& y) {
+  Tensor a = astype(x, float64), b = astype(y, float64), off = a - b;
+  return std::sqrt(sum(off * off).item<double>() / std::max(1e-30, sum(b * b).item<double>()));
+}
+
+using Program = Tensor (*)(const Tensors&);
+
+/// How far a GPU's result is from the CPU's, which must be the same in both orders of threads.
+double error_on(const Tensors& here, Program program, const std::string& kernel) {
+  Tensors there;
+  for (const Tensor& t : here) there.push_back(t.to(Device("cuda")));
+  auto f = compile([&](const Tensors& in) { return Tensors{program(in)}; });
+  Tensor got[2];
+  for (bool backwards : {false, true}) {
+    runs_backwards = backwards;
+    cuda::mock().log.clear();
+    got[backwards] = f(there)[0].to(Device());
+    CHECK(std::ranges::count(cuda::mock().log, kernel) == 1);
+  }
+  CHECK(distance(got[0], got[1]) == 0);
+  return distance(got[0], program(here));
+}
+
+Tensor plain(const Tensors& in) {
+  return scaled_dot_product_attention(in[0], in[1], in[2], in.size() > 3 ? in[3] : Tensor(),
+                                      factor);
+}
+Tensor causal(const Tensors& in) {
+  return scaled_dot_product_attention(in[0], in[1], in[2], in.size() > 3 ? in[3] : Tensor(), factor,
+                                      true);
+}
+
+struct Case {
+  int64_t batch, heads, shared, queries, keys, depth, out_depth;
+};
+/// Tails of rows and columns, several tiles, heads that share keys, more and fewer queries.
+constexpr Case kCases[] = {
+    {1, 1, 1, 20, 30, 32, 32},    {1, 2, 1, 130, 70, 64, 64}, {2, 2, 2, 5, 100, 96, 96},
+    {1, 1, 1, 70, 200, 128, 128}, {1, 4, 2, 70, 20, 72, 40},  {1, 3, 3, 150, 150, 64, 64},
+    {1, 1, 1, 9, 40, 33, 7},
+};
+
+Tensors operands_of(const Case& c, DType type, int64_t seed) {
+  return {normal({c.batch, c.heads, c.queries, c.depth}, type, seed),
+          normal({c.batch, c.shared, c.keys, c.depth}, type, seed + 1),
+          normal({c.batch, c.shared, c.keys, c.out_depth}, type, seed + 2)};
+}
+std::string_view name(DType type) {
+  return type == float32 ? "f32" : type == float16 ? "f16" : "bf16";
+}
+double bound(DType type) { return type == float32 ? 2e-6 : type == float16 ? 1e-3 : 6e-3; }
+int64_t padded(const Case& c) { return std::max(c.depth, c.out_depth) <= 64 ? 64 : 128; }
+
+}  // namespace
+
+TEST_CASE("cuda attention: kernels for all GPUs are near the CPU") {
+  if (!are_built()) return;
+  WithGpu gpu(8);
+  int turn = 0;
+  for (const Case& c : kCases)
+    for (Program program : {plain, causal}) {
+      DType type = ++turn % 3 == 0 ? float32 : turn % 3 == 1 ? bfloat16 : float16;
+      CAPTURE(c.queries);
+      CAPTURE(std::string(name(type)));
+      std::string kernel = fmt::format("attention_{}_{}", name(type), padded(c));
+      CHECK(error_on(operands_of(c, type, 10), program, kernel) < bound(type));
+    }
+}
+
+TEST_CASE("cuda attention: masks of every kind, and a query that sees no key") {
+  if (!are_built()) return;
+  WithGpu gpu(9);
+  Case c{2, 2, 1, 20, 70, 64, 64};
+  for (DType type : {float32, bfloat16}) {
+    Tensor draws = normal({2, 1, 20, 70}, float32, 5), sees = draws > 0.3;
+    Tensor none = logical_and(sees, less(iota({20, 1}, 0), 7));
+    for (const Tensor& mask : {none, draws, astype(draws, float16), normal({70}, bfloat16, 6),
+                               normal({2, 20, 1}, float32, 7)}) {
+      eval({mask});
+      CAPTURE(std::string(name_of(mask.dtype())));
+      Tensors in = operands_of(c, type, 30);
+      in.push_back(mask);
+      CHECK(error_on(in, plain, fmt::format("attention_{}_64", name(type))) < bound(type));
+    }
+    Tensors in = operands_of(c, type, 31);
+    in.push_back(draws);
+    CHECK(error_on(in, causal, fmt::format("attention_{}_64", name(type))) < bound(type));
+  }
+}
+
+TEST_CASE("cuda attention: heads that are views are read where they lie") {
+  if (!are_built()) return;
+  WithGpu gpu(9);
+  auto heads = [](const Tensors& in) {
+    Tensor x = moveaxis(reshape(in[0], {2, 40, 3, 2, 32}), Axes{2, 3}, Axes{0, 2});
+    auto part = [&](int64_t i) {
+      return reshape(slice(x, Offsets{i}, Offsets{i + 1}, {}, Axes(0)), {2, 2, 40, 32});
+    };
+    return scaled_dot_product_attention(part(0), part(1), part(2), nullptr, factor, true);
+  };
+  for (DType type : {float16, float32}) {
+    std::string kernel = type == float16 ? "attention_hopper_f16_64" : "attention_f32_64";
+    CHECK(error_on({normal({2, 40, 192}, type, 3)}, heads, kernel) < bound(type));
+  }
+}
+
+TEST_CASE("cuda attention: what is left to products and loops") {
+  if (!are_built()) return;
+  auto claims = [](DType type, int64_t depth, int rank = 4) {
+    Shape shape{7, depth};
+    while (shape.rank() < rank) shape.insert(0, 1);
+    TypeRef t = intern(Type{type, shape}), in[] = {t, t, t};
+    return cuda::library_kernel(ops::scaled_dot_product_attention, in, cuda::target_of(90)) !=
+           nullptr;
+  };
+  CHECK(claims(float32, 128));
+  CHECK(claims(bfloat16, 1, 2));
+  CHECK(!claims(float64, 64));
+  CHECK(!claims(float16, 136));
+  CHECK(!claims(float16, 64, 7));
+  CHECK(!claims(float16, 0));
+  Graph graph = parse_graph(R"(func @main(%q: f32[1,2,8,16], %k: f32[1,2,8,16]) {
+  %0 = scaled_dot_product_attention %q, %k, %k {scale=0.25}
+  return %0
+}
+)");
+  // "exact" asks for the CPU's bits.
+  for (Products products : {Products::highest, Products::high, Products::exact}) {
+    PassContext context;
+    context.target = cuda::target_of(90), context.products = products;
+    bool is_kept = claim_composites(graph, context).ops[0].op == &ops::scaled_dot_product_attention;
+    CHECK(is_kept == (products != Products::exact));
+  }
+}
+
+TEST_CASE("cuda attention: tensor cores that read shared memory") {
+  if (!are_built()) return;
+  WithGpu gpu(9);
+  for (const Case& c : kCases)
+    for (Program program : {plain, causal}) {
+      if (c.depth % 8) continue;  // rows that cannot be read 16 bytes at a time
+      DType type = c.heads == 1 ? bfloat16 : float16;
+      CAPTURE(c.queries);
+      std::string kernel = fmt::format("attention_hopper_{}_{}", name(type), padded(c));
+      CHECK(error_on(operands_of(c, type, 20), program, kernel) < bound(type));
+    }
+}
