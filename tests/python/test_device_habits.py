@@ -37,8 +37,9 @@ class TestModulesMove:
             optimizer.zero_grad()
             assert weight.device == device and weight.tolist() != before
 
-    def test_and_compiled_steps_run_where_they_are(self):
-        model, optimizer = nn.Linear(3, 2).to(A), optim.Adam(optim.schedules.cosine_decay(0.1, 10))
+    @pytest.mark.parametrize("kind", [optim.SGD, optim.Adam])
+    def test_and_compiled_steps_run_where_they_are(self, kind):
+        model, optimizer = nn.Linear(3, 2).to(A), kind(optim.schedules.cosine_decay(0.1, 10))
         x = tn.ones((4, 3), device=A)
 
         @tn.compile(inputs=[model, optimizer], outputs=[model, optimizer])

@@ -172,7 +172,8 @@ void take_blocks(const Plan& plan, Device device, std::span<const Bound> inputs,
   for (size_t i = 0; i < plan.blocks.size(); ++i) {
     const Plan::Block& block = plan.blocks[i];
     const Bound* given = block.input >= 0 ? &inputs[static_cast<size_t>(block.input)] : nullptr;
-    bool takes = given && may_take(*given, block.bytes);
+    // A number of the host may be donated to a plan of a device, which cannot use its memory.
+    bool takes = given && given->buffer->device == device && may_take(*given, block.bytes);
     blocks[i] = takes ? given->buffer : allocate(static_cast<size_t>(block.bytes), device);
   }
 } catch (const UserError& error) {
