@@ -77,7 +77,7 @@ class DeviceThreads {
   }
   void pause() { swapcontext(&contexts_[static_cast<size_t>(turn_.thread)], &scheduler_); }
 
-  static constexpr size_t kSharedBytes = 227 << 10, kStackBytes = 64 << 10;
+  static constexpr size_t kSharedBytes = 256 << 10, kStackBytes = 64 << 10;
   Turn& turn_;
   ucontext_t scheduler_ = {};
   std::vector<ucontext_t> contexts_;

@@ -9,6 +9,7 @@
 #include "backend/cuda/cuda_backend.h"
 #include "backend/cuda/cuda_runtime.h"
 #include "backend/cuda/plan_state.h"
+#include "backend/cuda/tile_choice.h"
 #include "base/interrupt.h"
 #include "errors.h"
 #include "eval/eval.h"
@@ -295,3 +296,32 @@ TEST_CASE("cuda: declarations are those of cuda.h") {
   CHECK(cuda::kJitErrorLogBytes == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES);
 }
 #endif
+
+TEST_CASE("cuda: tiles are small where there are few results") {
+  constexpr int kAll[] = {0, 1, 2, 3, 4, 5};
+  auto chosen = [&](int64_t m, int64_t n, int64_t shared_bytes = 228 << 10) {
+    cuda::TiledProduct product{m, n, 1, 4096, 704, {4, 8, 8, 16}};
+    return std::string(cuda::choose_form(kAll, product, 132, shared_bytes).name);
+  };
+  CHECK(chosen(128, 256) == "16");
+  CHECK(chosen(784, 256) == "32");
+  CHECK(chosen(100352, 64) == "128x64");
+  CHECK(chosen(4096, 4096) == "128x256");
+  CHECK(chosen(4096, 4096, 164 << 10) == "128");  // of an A100
+  CHECK(chosen(4096, 4096, 100 << 10) == "128x64");
+}
+
+TEST_CASE("cuda: what lies side by side is copied 16 bytes at a time") {
+  alignas(16) static const float data[4] = {};
+  int64_t extent[] = {1, 1, 8, 64}, rows[] = {0, 0, 512, 64}, inner[] = {0, 0, 0, 1};
+  int64_t ones[] = {1, 1, 1, 32}, odd[] = {0, 0, 510, 62};
+  cuda::TileAxes k{ones, inner};
+  CHECK(cuda::way_of(data, 4, {extent, rows}, k, {0}, true, true) == kVectorsAlongK);
+  CHECK(cuda::way_of(data, 4, {extent, rows}, k, {0}, true, false) == kAlongK);
+  CHECK(cuda::way_of(data, 4, {extent, rows}, k, {6}, true, true) == kAlongK);
+  CHECK(cuda::way_of(data + 1, 4, {extent, rows}, k, {0}, true, true) == kAlongK);
+  CHECK(cuda::way_of(data, 4, {extent, odd}, k, {0}, true, true) == kAlongK);
+  CHECK(cuda::way_of(data, 4, k, {extent, rows}, {0}, true, true) == kVectorsAcross);
+  CHECK(cuda::way_of(data, 4, k, {extent, odd}, {0}, true, true) == kAcross);
+  CHECK(cuda::way_of(data, 4, {extent, rows}, {extent, rows}, {0}, true, true) == kAcross);
+}

@@ -11,6 +11,7 @@
 #include "backend/cuda/mock/mock_driver.h"
 #include "backend/cuda/own_kernels.h"
 #include "backend/cuda/prebuilt/prebuilt.h"
+#include "backend/cuda/tile_choice.h"
 #include "base/half.h"
 #include "device_threads.h"
 #include "eval/eval.h"
@@ -25,6 +26,7 @@
 namespace device {
 #include "backend/cuda/prebuilt/sort_kernels.cu"
 // Headers that they share are included once: their names are those of `device`.
+#include "backend/cuda/prebuilt/product_tiles.cuh"
 #include "backend/cuda/prebuilt/scatter_kernels.cu"
 #include "backend/cuda/prebuilt/window_kernels.cu"
 namespace joining {
@@ -96,7 +98,6 @@ void add_own_kernels() {
   TN_ADD(, fold_b16);
   TN_ADD(, fold_b32);
   TN_ADD(, fold_b64);
-  TN_ADD(products::, product_f32_huge);
   TN_ADD(joining::, join_8);
   TN_ADD(joining::, join_16);
   TN_ADD(joining::, join_32);
@@ -113,26 +114,32 @@ void add_own_kernels() {
   TN_ADD(running::, running_columns_i32);
   TN_ADD(running::, running_rows_i64);
   TN_ADD(running::, running_columns_i64);
-  TN_ADD(products::, product_f32_large);
-  TN_ADD(products::, product_f32_small);
-  TN_ADD(products::, product_f64_large);
-  TN_ADD(products::, product_f64_small);
-  TN_ADD(products::, product_f16_large);
-  TN_ADD(products::, product_f16_small);
-  TN_ADD(products::, product_bf16_large);
-  TN_ADD(products::, product_bf16_small);
-  TN_ADD(products::, product_b32_large);
-  TN_ADD(products::, product_b32_small);
-  TN_ADD(products::, product_b64_large);
-  TN_ADD(products::, product_b64_small);
-  TN_ADD(convolutions::, conv_f32_large);
-  TN_ADD(convolutions::, conv_f32_small);
-  TN_ADD(convolutions::, conv_f64_large);
-  TN_ADD(convolutions::, conv_f64_small);
-  TN_ADD(convolutions::, conv_f16_large);
-  TN_ADD(convolutions::, conv_f16_small);
-  TN_ADD(convolutions::, conv_bf16_large);
-  TN_ADD(convolutions::, conv_bf16_small);
+  TN_ADD(products::, product_f32_32);
+  TN_ADD(products::, product_f32_64);
+  TN_ADD(products::, product_f32_128x64);
+  TN_ADD(products::, product_f32_128);
+  TN_ADD(products::, product_f32_128x256);
+  TN_ADD(products::, product_f32_16);
+  TN_ADD(products::, product_f64_64);
+  TN_ADD(products::, product_f64_16);
+  TN_ADD(products::, product_f16_64);
+  TN_ADD(products::, product_f16_16);
+  TN_ADD(products::, product_bf16_64);
+  TN_ADD(products::, product_bf16_16);
+  TN_ADD(products::, product_b32_64);
+  TN_ADD(products::, product_b32_16);
+  TN_ADD(products::, product_b64_64);
+  TN_ADD(products::, product_b64_16);
+  TN_ADD(convolutions::, conv_f32_32);
+  TN_ADD(convolutions::, conv_f32_64);
+  TN_ADD(convolutions::, conv_f32_128x64);
+  TN_ADD(convolutions::, conv_f32_16);
+  TN_ADD(convolutions::, conv_f64_64);
+  TN_ADD(convolutions::, conv_f64_16);
+  TN_ADD(convolutions::, conv_f16_64);
+  TN_ADD(convolutions::, conv_f16_16);
+  TN_ADD(convolutions::, conv_bf16_64);
+  TN_ADD(convolutions::, conv_bf16_16);
 }
 
 struct WithOwnKernels {
@@ -430,32 +437,56 @@ TEST_CASE("cuda library: products have the bits of the CPU") {
     }
 }
 
-TEST_CASE("cuda library: large products of f32, whichever way operands lie") {
+TEST_CASE("cuda library: products of f32 in tiles of every form, whichever way operands lie") {
   if (!WithOwnKernels::are_built()) return;
   WithOwnKernels with;
-  for (const char* text : {"mk,kn->mn", "km,kn->mn", "mk,nk->mn", "bmk,bkn->bmn"})
-    for (auto [m, n, k] : {std::tuple(250, 300, 19), std::tuple(256, 256, 32),
-                           std::tuple(140, 270, 1100), std::tuple(400, 130, 1)}) {
-      std::map<char, int64_t> sizes = {{'b', 2}, {'m', m}, {'n', n}, {'k', k}};
-      std::string letters = text;
-      if (k > 1000 && !letters.starts_with("mk,kn")) continue;
-      auto operand = [&](std::string_view axes, uint32_t seed) {
-        Shape shape;
-        for (char axis : axes) shape.push_back(sizes[axis]);
-        return normal(shape, float32, seed);
-      };
-      size_t comma = letters.find(','), arrow = letters.find('-');
-      Tensor x = operand(letters.substr(0, comma), 600);
-      Tensor y = operand(letters.substr(comma + 1, arrow - comma - 1), 601);
-      eval({x, y});
-      Tensor made = einsum(text, {x, y});
-      while (made.node()->op != &ops::dot) made = operand_of(made, 0);
-      CAPTURE(letters);
-      CAPTURE(k);
+  for (size_t form = 0; form < std::size(kTileForms); ++form)
+    for (const char* text :
+         {"mk,kn->mn", "km,kn->mn", "mk,nk->mn", "bmk,bkn->bmn", "kma,knb->manb"})
+      for (auto [m, n, k] : {std::tuple(150, 70, 19), std::tuple(128, 136, 64),
+                             std::tuple(30, 130, 1100), std::tuple(140, 50, 1)}) {
+        std::map<char, int64_t> sizes = {{'a', 2}, {'b', 2}, {'m', m}, {'n', n}, {'k', k}};
+        std::string letters = text;
+        if (k > 1000 && !letters.starts_with("mk,kn")) continue;
+        auto operand = [&](std::string_view axes, uint32_t seed) {
+          Shape shape;
+          for (char axis : axes) shape.push_back(sizes[axis]);
+          return normal(shape, float32, seed);
+        };
+        size_t comma = letters.find(','), arrow = letters.find('-');
+        Tensor x = operand(letters.substr(0, comma), 600);
+        Tensor y = operand(letters.substr(comma + 1, arrow - comma - 1), 601);
+        eval({x, y});
+        Tensor made = einsum(text, {x, y});
+        while (made.node()->op != &ops::dot) made = operand_of(made, 0);
+        CAPTURE(letters);
+        CAPTURE(k);
+        cuda::form_of_tests = static_cast<int>(form);
+        cuda::mock().log.clear();
+        CHECK(has_same_bits(made));
+        CHECK(cuda::mock().log[0] == format("product_f32_{}", kTileForms[form].name));
+      }
+  cuda::form_of_tests = -1;
+}
+
+TEST_CASE("cuda library: convolutions of f32 in large tiles") {
+  if (!WithOwnKernels::are_built()) return;
+  WithOwnKernels with;
+  uint32_t seed = 380;
+  for (const ConvCase& c : kConvCases)
+    for (bool last : {false, true}) {
+      cuda::form_of_tests = 3;
+      CAPTURE(&c - kConvCases);
+      Tensor x = normal(c.x, float32, ++seed), w = normal(c.w, float32, ++seed);
+      if (last) x = channels_last(x), w = channels_last(w);
+      eval({x, w});
       cuda::mock().log.clear();
-      CHECK(has_same_bits(made));
-      CHECK(cuda::mock().log[0] == "product_f32_huge");
+      CHECK(has_same_bits(
+          conv(x, w, c.stride, c.padding, c.input_dilation, c.kernel_dilation, c.groups, last)));
+      CHECK(cuda::mock().log[0] == "conv_f32_128x64");
+      CHECK(has_same_bits(weights_of(c, x, w, last)));
     }
+  cuda::form_of_tests = -1;
 }
 
 TEST_CASE("cuda library: running sums, products and extremes are chains") {

@@ -7,6 +7,7 @@
 
 #include "backend/cuda/own_kernels.h"
 #include "backend/cuda/prebuilt/prebuilt.h"
+#include "backend/cuda/tile_choice.h"
 #include "backend/tiled_ops.h"
 #include "base/error.h"
 #include "ir/view.h"
@@ -36,7 +37,7 @@ struct OwnConv {
   int64_t first[kConvAxes], extent[kConvAxes];
   int64_t right_column, out_column;
   int64_t x_group, right_group, out_group;
-  int32_t left_k_first, right_k_first;
+  int32_t left_way, right_way;
 };
 
 /// Where the elements of an array [major, channels, 3 spatial axes] lie, whatever their order is.
@@ -61,17 +62,21 @@ struct Arrays {
 };
 
 void launch(OwnConv& p, int64_t groups, DType type) {
-  auto blocks_of = [&](int64_t tile) {
-    return blocks_for(p.m, tile) * blocks_for(p.n, tile) * groups;
-  };
-  bool is_large = p.n > 16 && blocks_of(64) >= call_place.gpu->multiprocessors;
-  int64_t tile = is_large ? 64 : 16, depth = is_large ? 16 : 32;
-  int64_t element = static_cast<int64_t>(std::max<size_t>(size_of(type), 4));
-  int64_t shared = (16 + 4 * kConvAxes) * (tile + depth) + 2 * element * depth * (tile + 1);
-  p.left_k_first = p.inner.x[kWalkDims - 1] == 1,
-  p.right_k_first = p.inner.other[kWalkDims - 1] == 1;
-  launch_own(convolution_ptx(), format("conv_{}_{}", own_name(type), is_large ? "large" : "small"),
-             blocks_of(tile), shared, &p);
+  static constexpr int kWide[] = {0, 1, 2, 3}, kSome[] = {0, 2};
+  std::span<const int> forms = type == DType::f32 ? std::span<const int>(kWide) : kSome;
+  int64_t columns[] = {p.n}, apart[] = {p.right_column};
+  auto element = static_cast<int>(size_of(type));
+  // Neighbours along a spatial axis are not one vector: some may be outside of x.
+  p.left_way = way_of(p.x, element, {p.rows.extent, p.rows.x}, {p.inner.extent, p.inner.x},
+                      {p.x_group}, false, !p.inner.spatial);
+  p.right_way = way_of(p.right, element, {columns, apart}, {p.inner.extent, p.inner.other},
+                       {p.right_group}, true, true);
+  int sum = std::max(element, 4);
+  TiledProduct product{p.m, p.n, groups, p.k, p.block, {sum, 32, 8, 32}};  // of ConvTiles
+  const Gpu& gpu = *call_place.gpu;
+  const TileForm& form = choose_form(forms, product, gpu.multiprocessors, gpu.shared_bytes_of_each);
+  launch_own(convolution_ptx(), format("conv_{}_{}", own_name(type), form.name),
+             tiles_of(form, product), bytes_of(form, product), &p);
 }
 
 bool is_wide(DType type) { return type == DType::f32 || type == DType::f64; }

@@ -5,6 +5,7 @@
 
 #include "backend/cuda/own_kernels.h"
 #include "backend/cuda/prebuilt/prebuilt.h"
+#include "backend/cuda/tile_choice.h"
 #include "backend/tiled_ops.h"
 #include "base/error.h"
 #include "loop/reduction_tree.h"
@@ -29,7 +30,7 @@ struct OwnProduct {
   void* out;
   int64_t m, n, k, block;
   WalkedAxes rows, columns, inner, batch;
-  int32_t left_k_first, right_k_first;
+  int32_t left_way, right_way;
 };
 
 /// One axis of a group: its strides in both operands.
@@ -88,8 +89,10 @@ bool describe(const TiledCall& call, OwnProduct& p) {
   };
   p.left = data(0), p.right = data(1), p.out = call.out;
   p.block = loop::product_depth(std::max<int64_t>(p.k, 1));
-  constexpr int last = kDims - 1;
-  p.left_k_first = p.inner.a[last] == 1, p.right_k_first = p.inner.b[last] == 1;
+  p.left_way = way_of(p.left, bytes, {p.rows.extent, p.rows.a}, {p.inner.extent, p.inner.a},
+                      {p.batch.a[0], p.batch.a[1], p.batch.a[2], p.batch.a[3]}, true, true);
+  p.right_way = way_of(p.right, bytes, {p.columns.extent, p.columns.b}, {p.inner.extent, p.inner.b},
+                       {p.batch.b[0], p.batch.b[1], p.batch.b[2], p.batch.b[3]}, true, true);
   return fits;
 }
 
@@ -123,21 +126,14 @@ bool is_plain(const OwnProduct& p) {
 }
 
 void run_own(OwnProduct& p, DType type, int64_t batches) {
-  auto blocks_of = [&](int64_t tile) {
-    return blocks_for(p.m, tile) * blocks_for(p.n, tile) * batches;
-  };
-  auto launch = [&](std::string_view form, int64_t tile, int64_t shared) {
-    launch_own(product_ptx(), format("product_{}_{}", kernel_name(type), form), blocks_of(tile),
-               shared, &p);
-  };
-  int64_t fewest = call_place.gpu->multiprocessors;
-  if (type == DType::f32 && is_plain(p) && blocks_of(128) >= fewest)
-    return launch("huge", 128, 4 * 2 * 2 * 16 * (128 + 4));
-  bool is_large = blocks_of(64) >= fewest;
-  int64_t tile = is_large ? 64 : 16, depth = is_large ? 16 : 32;
-  int64_t element = static_cast<int64_t>(std::max<size_t>(size_of(type), 4));
-  launch(is_large ? "large" : "small", tile,
-         16 * (tile + depth) + 2 * element * depth * (tile + 1));
+  static constexpr int kAll[] = {0, 1, 2, 3, 4, 5}, kSome[] = {0, 2};
+  std::span<const int> forms = type == DType::f32 ? std::span<const int>(kAll) : kSome;
+  int sum = std::max(static_cast<int>(size_of(type)), 4);
+  TiledProduct product{p.m, p.n, batches, p.k, p.block, {sum, 8, 8, 16}};  // of ProductTiles
+  const Gpu& gpu = *call_place.gpu;
+  const TileForm& form = choose_form(forms, product, gpu.multiprocessors, gpu.shared_bytes_of_each);
+  launch_own(product_ptx(), format("product_{}_{}", kernel_name(type), form.name),
+             tiles_of(form, product), bytes_of(form, product), &p);
 }
 
 void run_tiled_dot(const TiledCall& call) {

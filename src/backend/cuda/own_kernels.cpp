@@ -25,15 +25,34 @@ std::string assembled(std::string_view ptx, int architecture) {
   return made;
 }
 
-/// Made once per architecture. Calls are under the lock of a GPU's stream; there may be several.
-std::shared_ptr<const KernelImage> image_of(std::string_view ptx, int architecture) {
+/// PTX with one of its kernels: assembling all of them would take seconds.
+std::string only_kernel(std::string_view ptx, std::string_view name) {
+  constexpr std::string_view kBegin = ".visible .entry ", kEnd = "\n}\n";
+  std::string made;
+  size_t at = 0;
+  for (size_t begin; (begin = ptx.find(kBegin, at)) != std::string_view::npos;) {
+    size_t end = ptx.find(kEnd, begin);
+    end = end == std::string_view::npos ? ptx.size() : end + kEnd.size();
+    made += ptx.substr(at, begin - at);
+    std::string_view its = ptx.substr(begin + kBegin.size(), end - begin - kBegin.size());
+    if (its.substr(0, its.find('(')) == name) made += ptx.substr(begin, end - begin);
+    at = end;
+  }
+  return made += ptx.substr(at);
+}
+
+/// Made once per kernel and architecture. Calls are under the lock of a GPU's stream, and there may
+/// be several GPUs.
+std::shared_ptr<const KernelImage> image_of(std::string_view ptx, const std::string& name,
+                                            int architecture) {
   static std::mutex mutex;
   static auto& images =
-      *new std::map<std::pair<const char*, int>, std::shared_ptr<const KernelImage>>;
+      *new std::map<std::pair<std::string, int>, std::shared_ptr<const KernelImage>>;
   std::lock_guard lock(mutex);
-  std::shared_ptr<const KernelImage>& image = images[{ptx.data(), architecture}];
+  std::shared_ptr<const KernelImage>& image = images[{name, architecture}];
   if (!image)
-    image = std::make_shared<const KernelImage>(KernelImage{assembled(ptx, architecture)});
+    image = std::make_shared<const KernelImage>(
+        KernelImage{assembled(only_kernel(ptx, name), architecture)});
   return image;
 }
 
@@ -77,7 +96,7 @@ void launch_own(std::string_view ptx, const std::string& name, int64_t blocks, i
   Gpu& gpu = *call_place.gpu;
   invariant(blocks <= INT_MAX, "cuda:{}: {} would need {} blocks", gpu.index, name, blocks);
   CudaKernel kernel;
-  kernel.image = image_of(ptx, architecture_of(gpu.target));
+  kernel.image = image_of(ptx, name, architecture_of(gpu.target));
   kernel.entries.push_back({name, 1, 1, shared_bytes, {}});
   void* list[] = {params};
   check(gpu.driver,

@@ -157,7 +157,10 @@ Result launch(Function function, unsigned blocks, unsigned threads, Stream strea
 }
 
 Result attribute(int* out, int what, DeviceNumber) {
-  *out = what == kMajor ? mock().major : what == kMinor ? mock().minor : 4;
+  *out = what == kMajor               ? mock().major
+         : what == kMinor             ? mock().minor
+         : what == kSharedBytesOfEach ? 228 << 10
+                                      : 4;
   return kSuccess;
 }
 

@@ -2,7 +2,7 @@
 // is made of windows of x while it is read. Each element is a chain of fused multiply-adds in the
 // CPU's order, restarted at blocks: the bits are the CPU's. The build compiles this to PTX
 // (cmake/prebuilt.cmake).
-#include "backend/cuda/prebuilt/gpu_numbers.h"
+#include "backend/cuda/prebuilt/product_tiles.cuh"
 
 constexpr int kDims = 4, kAxes = 3;
 
@@ -24,12 +24,12 @@ struct Conv {
   int64 first[kAxes], extent[kAxes];  // place of the first row and k; places of x
   int64 right_column, out_column;
   int64 x_group, right_group, out_group;
-  int left_k_first, right_k_first;  // neighbours along k lie side by side
+  int left_way, right_way;  // TileWay
 };
 
 struct Found {
   int64 x, other;
-  int place[kAxes];
+  int place[kAxes], pad;
 };
 
 /// Divisions of 64 bits are long.
@@ -52,122 +52,58 @@ inline Found find(const Walk& w, int64 i) {
   return found;
 }
 
-template <class Sum, int Tile, int Depth>
-struct Room {
-  int64 row[Tile], out[Tile], left_k[Depth], right_k[Depth];
-  int row_place[kAxes][Tile], k_place[kAxes][Depth];
-  Sum left[Depth][Tile + 1], right[Depth][Tile + 1];
+template <class T>
+struct ConvTiles {
+  using Number = T;
+  using Memory = typename T::Memory;
+  static constexpr bool kHasEdges = true;
+  using Row = Found;
+  using Inner = Found;
+  struct Column {
+    int64 at;
+  };
+
+  const Conv& p;
+
+  void start(int64 group, TileBase<Memory>& base) const {
+    base.left = static_cast<const Memory*>(p.x) + group * p.x_group;
+    base.right = static_cast<const Memory*>(p.right) + group * p.right_group;
+    base.out = static_cast<Memory*>(p.out) + group * p.out_group;
+  }
+  Row row(int64 i) const {
+    Found found = find(p.rows, i);
+    TN_UNROLL
+    for (int q = 0; q < kAxes; ++q) found.place[q] += static_cast<int>(p.first[q]);
+    return found;
+  }
+  Column column(int64 i) const { return {i * p.right_column}; }
+  Inner inner(int64 k) const { return find(p.inner, k); }
+  const Memory* left(const Memory* first, const Row& row, const Inner& k) const {
+    bool is_inside = true;
+    TN_UNROLL
+    for (int q = 0; q < kAxes; ++q) {
+      int place = row.place[q] + k.place[q];
+      is_inside = is_inside && place >= 0 && place < p.extent[q];
+    }
+    return is_inside ? first + (row.x + k.x) : nullptr;
+  }
+  const Memory* right(const Memory* first, const Column& column, const Inner& k) const {
+    return first + (column.at + k.other);
+  }
+  Memory* out(Memory* first, const Row& row, int64, int64 column) const {
+    return first + row.other + column * p.out_column;
+  }
 };
 
-/// One block computes Tile × Tile elements, a thread Each × Each of them.
-template <class T, int Tile, int Each, int Depth>
-__attribute__((always_inline)) inline void convolve(const Conv& p,
-                                                    Room<typename T::Sum, Tile, Depth>& room) {
-  using Sum = typename T::Sum;
-  using Memory = typename T::Memory;
-  constexpr int kSide = Tile / Each, kThreads = kSide * kSide;
-  int self = thread();
-  int64 tiles_n = (p.n + Tile - 1) / Tile, tiles_m = (p.m + Tile - 1) / Tile;
-  int64 group = block() / (tiles_n * tiles_m), tile = block() - group * tiles_n * tiles_m;
-  int64 row0 = tile / tiles_n * Tile, column0 = tile % tiles_n * Tile;
-  auto* x = static_cast<const Memory*>(p.x) + group * p.x_group;
-  auto* right = static_cast<const Memory*>(p.right) + group * p.right_group;
-  if (self < Tile) {
-    Found found = find(p.rows, row0 + self < p.m ? row0 + self : p.m - 1);
-    room.row[self] = found.x, room.out[self] = found.other;
-    TN_UNROLL
-    for (int q = 0; q < kAxes; ++q)
-      room.row_place[q][self] = found.place[q] + static_cast<int>(p.first[q]);
-  }
-  int ti = self / kSide, tj = self % kSide;
-  Sum total[Each][Each], sum[Each][Each];
-  TN_UNROLL
-  for (int i = 0; i < Each; ++i)
-    TN_UNROLL
-    for (int j = 0; j < Each; ++j) total[i][j] = sum[i][j] = Sum(0);
-  int64 end_of_block = p.block;
-  bool is_first = true;
-  auto close = [&] {
-    TN_UNROLL
-    for (int i = 0; i < Each; ++i)
-      TN_UNROLL
-      for (int j = 0; j < Each; ++j) {
-        total[i][j] = is_first ? sum[i][j] : T::add(total[i][j], sum[i][j]);
-        sum[i][j] = Sum(0);
-      }
-    is_first = false;
-  };
-  for (int64 k0 = 0; k0 < p.k; k0 += Depth) {  // blocks are multiples of Depth
-    meet();
-    if (k0 == end_of_block) close(), end_of_block += p.block;
-    if (self < Depth) {
-      Found found = find(p.inner, k0 + self < p.k ? k0 + self : p.k - 1);
-      room.left_k[self] = found.x, room.right_k[self] = found.other;
-      TN_UNROLL
-      for (int q = 0; q < kAxes; ++q) room.k_place[q][self] = found.place[q];
-    }
-    meet();
-    TN_UNROLL_BY(2)
-    for (int l = self; l < Tile * Depth; l += kThreads) {
-      int k = p.left_k_first ? l % Depth : l / Tile, r = p.left_k_first ? l / Depth : l % Tile;
-      bool is_inside = true;
-      TN_UNROLL
-      for (int q = 0; q < kAxes; ++q) {
-        int place = room.row_place[q][r] + room.k_place[q][k];
-        is_inside = is_inside && place >= 0 && place < p.extent[q];
-      }
-      room.left[k][r] = is_inside ? T::load(x[room.row[r] + room.left_k[k]]) : Sum(0);
-    }
-    TN_UNROLL_BY(2)
-    for (int l = self; l < Tile * Depth; l += kThreads) {
-      int k = p.right_k_first ? l % Depth : l / Tile, c = p.right_k_first ? l / Depth : l % Tile;
-      int64 column = column0 + c < p.n ? column0 + c : p.n - 1;
-      room.right[k][c] = T::load(right[column * p.right_column + room.right_k[k]]);
-    }
-    meet();
-    int depth = p.k - k0 < Depth ? static_cast<int>(p.k - k0) : Depth;
-    auto step = [&](int k) {
-      Sum a[Each], b[Each];
-      TN_UNROLL
-      for (int i = 0; i < Each; ++i) a[i] = room.left[k][ti * Each + i];
-      TN_UNROLL
-      for (int j = 0; j < Each; ++j) b[j] = room.right[k][tj + j * kSide];
-      TN_UNROLL
-      for (int i = 0; i < Each; ++i)
-        TN_UNROLL
-        for (int j = 0; j < Each; ++j) sum[i][j] = T::fma(a[i], b[j], sum[i][j]);
-    };
-    if (depth == Depth) {
-      TN_UNROLL_BY(4)
-      for (int k = 0; k < Depth; ++k) step(k);
-    } else {
-      TN_UNROLL_BY(1)
-      for (int k = 0; k < depth; ++k) step(k);
-    }
-  }
-  close();
-  meet();  // where k is 0, what was found of the rows
-  auto* out = static_cast<Memory*>(p.out) + group * p.out_group;
-  TN_UNROLL
-  for (int i = 0; i < Each; ++i)
-    TN_UNROLL
-    for (int j = 0; j < Each; ++j) {
-      int row = ti * Each + i;
-      int64 column = column0 + tj + j * kSide;
-      if (row0 + row < p.m && column < p.n)
-        out[room.out[row] + column * p.out_column] = T::store(total[i][j]);
-    }
-}
-
-#define KERNEL(name, T, Tile, Each, Depth)                                                     \
-  TN_KERNEL(conv_##name, Conv) {                                                               \
-    convolve<T, Tile, Each, Depth>(p, shared<Room<T::Sum, Tile, Depth>>());                    \
-  }
-#define KERNELS(name, T)             \
-  KERNEL(name##_large, T, 64, 4, 16) \
-  KERNEL(name##_small, T, 16, 1, 32)
+// By number of kTileForms.
+#define KERNEL(name, T, Form) TN_TILE_KERNEL(conv_##name, Conv, ConvTiles<T>, Form)
+#define KERNELS(name, T)    \
+  KERNEL(name##_16, T, 0) \
+  KERNEL(name##_64, T, 2)
 
 KERNELS(f32, F32)
+KERNEL(f32_32, F32, 1)
+KERNEL(f32_128x64, F32, 3)
 KERNELS(f64, F64)
 KERNELS(f16, F16)
 KERNELS(bf16, BF16)

@@ -1,0 +1,381 @@
+#pragma once
+// The tile loop of products and convolutions: each result is a chain of fused multiply-adds with
+// ascending k, restarted at blocks of the sum whose results are added in order, as on the CPU.
+#include "backend/cuda/prebuilt/gpu_copies.h"
+#include "backend/cuda/prebuilt/gpu_numbers.h"
+#include "backend/cuda/prebuilt/tile_forms.h"
+
+#define TN_INLINE __attribute__((always_inline))
+
+/// 16 bytes of shared memory.
+template <class Sum>
+struct alignas(16) SumVector {
+  Sum at[16 / sizeof(Sum)];
+};
+#if defined(__NVPTX__)
+// LLVM would load the elements one by one.
+template <class Sum>
+TN_INLINE inline SumVector<Sum> load_vector(const Sum* from) {
+  SumVector<Sum> made;
+  if constexpr (sizeof(Sum) == 4) {
+    uint32 a, b, c, d;
+    asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(a), "=r"(b), "=r"(c), "=r"(d)
+                 : "r"(shared_address(from))
+                 : "memory");
+    made.at[0] = __builtin_bit_cast(Sum, a), made.at[1] = __builtin_bit_cast(Sum, b);
+    made.at[2] = __builtin_bit_cast(Sum, c), made.at[3] = __builtin_bit_cast(Sum, d);
+  } else {
+    uint64 a, b;
+    asm volatile("ld.shared.v2.u64 {%0, %1}, [%2];"
+                 : "=l"(a), "=l"(b)
+                 : "r"(shared_address(from))
+                 : "memory");
+    made.at[0] = __builtin_bit_cast(Sum, a), made.at[1] = __builtin_bit_cast(Sum, b);
+  }
+  return made;
+}
+#else
+template <class Sum>
+inline SumVector<Sum> load_vector(const Sum* from) {
+  SumVector<Sum> made;
+  __builtin_memcpy(&made, from, sizeof made);
+  return made;
+}
+#endif
+
+/// `x`. What is computed from it is computed where it is used: kept in registers, it would take
+/// those of the sums.
+inline int computed_here(int x) {
+  asm volatile("" : "+r"(x));
+  return x;
+}
+
+template <class A, class B>
+constexpr bool kIsSame = false;
+template <class A>
+constexpr bool kIsSame<A, A> = true;
+
+/// Where the operands and the result of a batch begin, and the first row and column of a tile.
+template <class Memory>
+struct TileBase {
+  const Memory* left;
+  const Memory* right;
+  Memory* out;
+  int64 row, column;
+};
+
+/// Tiles of form `Form` of a problem, which says what its elements are (Number), where a row, a
+/// column and an element of the sums lie (Row, Column, Inner), where elements of the operands are
+/// (where it kHasEdges, null: 0 stands there) and where results go.
+template <class Problem, int Form>
+struct TileLoop {
+  using Number = typename Problem::Number;
+  using Sum = typename Number::Sum;
+  static constexpr TileForm kForm = kTileForms[Form];
+  static constexpr int kThreads = 256, kSide = kForm.side, kWorkers = kSide * kSide;
+  static constexpr int kFirstCopier = kWorkers < kThreads ? kThreads / 2 : 0;
+  static constexpr int kCopiers = kThreads - kFirstCopier;
+  static constexpr int kEachM = kForm.each_m, kEachN = kForm.each_n;
+  static constexpr int kM = kForm.rows(), kN = kForm.columns();
+  static constexpr int kDepth = kForm.depth, kStages = kForm.stages;
+  static constexpr int kVector = 16 / sizeof(Sum);
+  static constexpr bool kLiesByRows = lies_by_rows(kForm);
+  static constexpr bool kIsCopied = kIsSame<typename Number::Memory, Sum>;
+  static constexpr bool kHasRoomForTotals = has_room_for_totals(kForm);
+
+  /// A piece of an operand in shared memory: vectors along k for threads that have few rows, along
+  /// rows for those that have many. Rows of it are longer than their elements by one vector, which
+  /// puts what the threads of a warp read into different banks.
+  template <int Rows>
+  struct Piece {
+    Sum elements[kLiesByRows ? kDepth : Rows][(kLiesByRows ? Rows : kDepth) + kVector];
+
+    TN_INLINE Sum* at(int row, int k) {
+      return kLiesByRows ? &elements[k][row] : &elements[row][k];
+    }
+  };
+  /// Also what is needed once in a while: in registers it would take the place of sums.
+  struct Room {
+    Piece<kM> left[kStages];
+    Piece<kN> right[kStages];
+    typename Problem::Row row[kM];
+    typename Problem::Column column[kN];
+    typename Problem::Inner inner[2][kDepth];
+    TileBase<typename Number::Memory> base;
+    Sum total[kHasRoomForTotals ? kEachM * kEachN : 1][kHasRoomForTotals ? kWorkers : 2];  // last
+  };
+  static constexpr TileSizes kSizes = {sizeof(Sum), sizeof(typename Problem::Row),
+                                       sizeof(typename Problem::Column),
+                                       sizeof(typename Problem::Inner)};
+  static_assert(sizeof(Room) == tile_bytes(kForm, kSizes, true));
+
+  TN_INLINE TileLoop(const Problem& own, Room& memory) : problem(own), room(memory) {}
+
+  TN_INLINE void run() {
+    begin();
+    int whole = static_cast<int>(problem.p.k / kDepth), end_of_block = steps_of_block();
+    bool is_first = true;
+    auto close_block = [&](int t) TN_INLINE {
+      if (t != end_of_block) return;
+      close(is_first);
+      is_first = false, end_of_block += steps_of_block();
+    };
+    for (int t = 0; t < whole; ++t) {
+      wait_for_groups<kStages - 2>();
+      meet();  // all have brought this piece, and are done with the last one
+      if (is_copier()) {
+        if (t + kStages - 1 < steps()) bring(t + kStages - 1);
+        end_group();
+        find_inner(t + kStages);
+      }
+      if (!is_worker()) continue;
+      close_block(t);
+      add(t % kStages);
+    }
+    if (whole < steps()) {
+      wait_for_groups<0>();
+      meet();
+    }
+    if (!is_worker()) return;
+    if (whole < steps()) {
+      close_block(whole);
+      add_some(whole % kStages, static_cast<int>(problem.p.k - int64{whole} * kDepth));
+    }
+    store(is_first);
+  }
+
+ private:
+  /// Where the last 16 bytes begin: what is read beyond the end.
+  TN_INLINE static int64 last_vector(int64 count) { return (count - 1) / kVector * kVector; }
+  TN_INLINE int steps() const { return static_cast<int>((problem.p.k + kDepth - 1) / kDepth); }
+  TN_INLINE static bool is_worker() { return kWorkers == kThreads || thread() < kWorkers; }
+  TN_INLINE static bool is_copier() { return thread() >= kFirstCopier; }
+  /// Of a thread among those that bring operands.
+  TN_INLINE static int copier() { return computed_here(thread()) - kFirstCopier; }
+  /// Blocks are multiples of the depth.
+  TN_INLINE int steps_of_block() const {
+    int64 count = problem.p.block / kDepth;
+    return count < steps() ? static_cast<int>(count) : steps();
+  }
+  // 8 threads of a warp load from 4 rows and 2 columns.
+  TN_INLINE static int first_row() {
+    auto self = static_cast<uint32>(computed_here(thread()));
+    uint32 place = kSide == 8 ? self / 2 % 8 : self / 2 % 8 + self / 32 % 2 * 8;
+    return static_cast<int>(place) * (kLiesByRows ? kVector : 1);
+  }
+  TN_INLINE static int first_column() {
+    auto self = static_cast<uint32>(computed_here(thread()));
+    uint32 place =
+        kSide == 8 ? self % 2 + self / 16 * 2 : self % 2 + self / 16 % 2 * 2 + self / 64 * 4;
+    return static_cast<int>(place) * (kLiesByRows ? kVector : 1);
+  }
+  /// Of row i of a thread from its first.
+  static constexpr int apart(int i) {
+    return kLiesByRows ? i % kVector + i / kVector * (kSide * kVector) : i * kSide;
+  }
+
+  TN_INLINE void begin() {
+    const auto& p = problem.p;
+    int self = thread();
+    int64 tiles_n = (p.n + kN - 1) / kN, tiles = (p.m + kM - 1) / kM * tiles_n;
+    int64 batch = block() / tiles, tile = block() - batch * tiles;
+    int64 row0 = tile / tiles_n * kM, column0 = tile % tiles_n * kN;
+    if (self == 0) {
+      room.base.row = row0, room.base.column = column0;
+      problem.start(batch, room.base);
+    }
+    int64 row = row0 + self, column = column0 + self;
+    if (self < kM) room.row[self] = problem.row(row < p.m ? row : last_vector(p.m));
+    if (self < kN) room.column[self] = problem.column(column < p.n ? column : last_vector(p.n));
+    TN_UNROLL
+    for (int i = 0; i < kEachM; ++i) TN_UNROLL
+    for (int j = 0; j < kEachN; ++j) sum[i][j] = Sum(0);
+    if (is_copier()) find_inner(0);
+    meet();
+    TN_UNROLL_BY(1)
+    for (int t = 0; t < kStages - 1; ++t) {
+      if (is_copier()) {
+        if (t < steps()) bring(t);
+        end_group();
+        find_inner(t + 1);
+      }
+      meet();
+    }
+  }
+
+  /// Of piece `t`; needed by the next one but one at the earliest.
+  TN_INLINE void find_inner(int t) {
+    int self = copier();
+    if (self >= kDepth || t >= steps()) return;
+    int64 k = int64{t} * kDepth + self;
+    room.inner[t % 2][self] = problem.inner(k < problem.p.k ? k : last_vector(problem.p.k));
+  }
+
+  TN_INLINE void bring(int t) {
+    int stage = t % kStages;
+    const auto* inner = room.inner[t % 2];
+    bring_side<kM>(problem.p.left_way, room.left[stage], [&](int row, int k) TN_INLINE {
+      return problem.left(room.base.left, room.row[row], inner[k]);
+    });
+    bring_side<kN>(problem.p.right_way, room.right[stage], [&](int column, int k) TN_INLINE {
+      return problem.right(room.base.right, room.column[column], inner[k]);
+    });
+  }
+
+  /// A warp has `Near` elements side by side and 32 / Near of the other axis below each other;
+  /// warps are side by side as well.
+  template <int NearCount, int Near>
+  TN_INLINE static void split(uint32 self, int i, int& near, int& far) {
+    constexpr int kGroups = NearCount / Near, kWarps = kCopiers / 32;
+    constexpr int kWide = kGroups < kWarps ? kGroups : kWarps;  // warps side by side
+    constexpr int kAgain = kGroups / kWide, kBelow = kWarps / kWide, kFar = 32 / Near;
+    uint32 lane = self % 32, warp = self / 32;
+    near = static_cast<int>(lane % Near + warp % kWide * Near) + i % kAgain * (Near * kWide);
+    far = static_cast<int>(lane / Near + warp / kWide * kFar) + i / kAgain * (kFar * kBelow);
+  }
+
+  /// Neighbouring threads bring what lies side by side; a warp writes to different banks.
+  template <int Rows, class From>
+  TN_INLINE static void bring_side(int way, Piece<Rows>& to, From from) {
+    auto self = static_cast<uint32>(copier());
+    constexpr int kCount = Rows * kDepth / kCopiers;
+    int row, k;
+    auto bring_one = [&]() TN_INLINE {
+      if constexpr (kIsCopied) {
+        begin_copy<sizeof(Sum), Problem::kHasEdges>(to.at(row, k), from(row, k));
+      } else {
+        auto* place = from(row, k);
+        *to.at(row, k) = Problem::kHasEdges && !place ? Sum(0) : Number::load(*place);
+      }
+    };
+    if (kIsCopied && way == (kLiesByRows ? kVectorsAcross : kVectorsAlongK)) {
+      constexpr int kVectors = (kLiesByRows ? Rows : kDepth) / kVector;
+      TN_UNROLL
+      for (int i = 0; i * kVector < kCount; ++i) {
+        uint32 number = self + i * kCopiers;
+        int near = static_cast<int>(number % kVectors) * kVector;
+        int far = static_cast<int>(number / kVectors);
+        row = kLiesByRows ? near : far, k = kLiesByRows ? far : near;
+        if (kCount >= kVector || number < Rows * kDepth / kVector)
+          begin_copy<16, Problem::kHasEdges>(to.at(row, k), from(row, k));
+      }
+    } else if (way == kAcross || way == kVectorsAcross) {
+      TN_UNROLL
+      for (int i = 0; i < kCount; ++i) {
+        split<Rows, kLiesByRows && Rows % 32 == 0 ? 32 : 8>(self, i, row, k);
+        bring_one();
+      }
+    } else {
+      TN_UNROLL
+      for (int i = 0; i < kCount; ++i) {
+        split<kDepth, kLiesByRows ? 8 : kDepth>(self, i, k, row);
+        bring_one();
+      }
+    }
+  }
+
+  /// The products of a whole piece.
+  TN_INLINE void add(int stage) {
+    const auto& a = room.left[stage].elements;
+    const auto& b = room.right[stage].elements;
+    int row = first_row(), column = first_column();
+    if constexpr (kLiesByRows) {
+      TN_UNROLL
+      for (int k = 0; k < kDepth; ++k) {
+        SumVector<Sum> x[kEachM / kVector], y[kEachN / kVector];
+        TN_UNROLL
+        for (int i = 0; i < kEachM; i += kVector)
+          x[i / kVector] = load_vector(&a[k][row + apart(i)]);
+        TN_UNROLL
+        for (int j = 0; j < kEachN; j += kVector)
+          y[j / kVector] = load_vector(&b[k][column + apart(j)]);
+        TN_UNROLL
+        for (int i = 0; i < kEachM; ++i) TN_UNROLL
+        for (int j = 0; j < kEachN; ++j)
+          sum[i][j] = Number::fma(x[i / kVector].at[i % kVector], y[j / kVector].at[j % kVector],
+                                  sum[i][j]);
+      }
+    } else {
+      TN_UNROLL
+      for (int k = 0; k < kDepth; k += kVector) {
+        SumVector<Sum> x[kEachM], y[kEachN];
+        TN_UNROLL
+        for (int i = 0; i < kEachM; ++i) x[i] = load_vector(&a[row + apart(i)][k]);
+        TN_UNROLL
+        for (int j = 0; j < kEachN; ++j) y[j] = load_vector(&b[column + apart(j)][k]);
+        TN_UNROLL
+        for (int q = 0; q < kVector; ++q) TN_UNROLL
+        for (int i = 0; i < kEachM; ++i) TN_UNROLL
+        for (int j = 0; j < kEachN; ++j) sum[i][j] = Number::fma(x[i].at[q], y[j].at[q], sum[i][j]);
+      }
+    }
+  }
+  /// Those of the first `count` elements of a piece.
+  TN_INLINE void add_some(int stage, int count) {
+    int row = first_row(), column = first_column();
+    TN_UNROLL_BY(1)
+    for (int k = 0; k < count; ++k) {
+      Sum x[kEachM];
+      TN_UNROLL
+      for (int i = 0; i < kEachM; ++i) x[i] = *room.left[stage].at(row + apart(i), k);
+      TN_UNROLL
+      for (int j = 0; j < kEachN; ++j) {
+        Sum y = *room.right[stage].at(column + apart(j), k);
+        TN_UNROLL
+        for (int i = 0; i < kEachM; ++i) sum[i][j] = Number::fma(x[i], y, sum[i][j]);
+      }
+    }
+  }
+
+  /// The sum of all blocks so far; `is_first`: there is no other.
+  TN_INLINE Sum total_at(int i, int j, bool is_first) const {
+    if (is_first) return sum[i][j];
+    if constexpr (kHasRoomForTotals)
+      return Number::add(room.total[i * kEachN + j][thread()], sum[i][j]);
+    else
+      return Number::add(total[i][j], sum[i][j]);
+  }
+
+  /// At the end of a block of the sum, behind which there is another.
+  TN_INLINE void close(bool is_first) {
+    TN_UNROLL
+    for (int i = 0; i < kEachM; ++i) TN_UNROLL
+    for (int j = 0; j < kEachN; ++j) {
+      Sum all = total_at(i, j, is_first);
+      if constexpr (kHasRoomForTotals)
+        room.total[i * kEachN + j][thread()] = all;
+      else
+        total[i][j] = all;
+      sum[i][j] = Sum(0);
+    }
+  }
+
+  TN_INLINE void store(bool is_first) {
+    int64 column0 = room.base.column + first_column();
+    TN_UNROLL
+    for (int i = 0; i < kEachM; ++i) {
+      int own = first_row() + apart(i);
+      int64 row = room.base.row + own;
+      TN_UNROLL
+      for (int j = 0; j < kEachN; ++j) {
+        int64 column = column0 + apart(j);
+        if (row >= problem.p.m || column >= problem.p.n) continue;
+        *problem.out(room.base.out, room.row[own], row, column) =
+            Number::store(total_at(i, j, is_first));
+      }
+    }
+  }
+
+  Problem problem;
+  Room& room;
+  Sum sum[kEachM][kEachN];
+  Sum total[kHasRoomForTotals ? 1 : kEachM][kHasRoomForTotals ? 1 : kEachN];
+};
+
+/// A kernel `name` for structures `Params` that computes tiles of a problem.
+#define TN_TILE_KERNEL(name, Params, Problem, Form) \
+  TN_KERNEL(name, Params) {                         \
+    using Loop = TileLoop<Problem, Form>;           \
+    Loop(Problem{p}, shared<Loop::Room>()).run();   \
+  }

@@ -1,0 +1,50 @@
+#pragma once
+// The shapes of tiles in which own kernels compute products and convolutions (product_tiles.cuh),
+// for device code and for the host that launches it.
+
+/// A block computes side·each_m × side·each_n results, `depth` elements of the sums at a time. The
+/// next `stages - 1` pieces of the operands are on their way meanwhile. All threads of a block copy
+/// operands and compute. Where side is 8, some do the one and some the other.
+struct TileForm {
+  const char* name;
+  int side, each_m, each_n, depth, stages;
+  /// Cycles of a multiprocessor for one element of the sums, measured on an H200: where it has
+  /// several tiles, and where it has only one. They go to multiply-adds (128 a cycle) and to loads
+  /// from shared memory (32 words a cycle).
+  int cost, alone;
+
+  constexpr int rows() const { return side * each_m; }
+  constexpr int columns() const { return side * each_n; }
+};
+constexpr TileForm kTileForms[] = {
+    {"16", 8, 2, 2, 32, 4, 15, 42},     {"32", 16, 2, 2, 32, 3, 34, 57},
+    {"64", 16, 4, 4, 32, 2, 82, 105},   {"128x64", 16, 8, 4, 32, 2, 142, 172},
+    {"128", 16, 8, 8, 16, 2, 236, 283}, {"128x256", 16, 8, 16, 16, 3, 440, 452},
+};
+
+/// Which elements of an operand lie side by side: of different rows (columns of the right one), or
+/// of different k. 16 bytes of them can be copied at once where vectors are.
+enum TileWay { kAcross, kAlongK, kVectorsAcross, kVectorsAlongK };
+
+/// How pieces lie in shared memory, see product_tiles.cuh.
+constexpr bool lies_by_rows(const TileForm& form) { return form.each_m >= 4 && form.each_n >= 4; }
+
+/// More sums of a thread than this do not fit into registers twice: those of finished blocks wait
+/// in shared memory.
+constexpr bool has_room_for_totals(const TileForm& form) { return form.each_m * form.each_n > 16; }
+
+/// Bytes of an element in shared memory, and of what is known of a row, a column and an element of
+/// the sums.
+struct TileSizes {
+  int element, row, column, inner;
+};
+/// Shared memory of a block; `has_blocks`: sums have several blocks.
+constexpr int tile_bytes(const TileForm& form, const TileSizes& size, bool has_blocks) {
+  constexpr int kBase = 40;  // sizeof(TileBase)
+  int rows = form.rows() + form.columns(), extra = 16 / size.element;
+  int totals = has_room_for_totals(form) ? form.each_m * form.each_n * form.side * form.side : 2;
+  int elements = lies_by_rows(form) ? form.depth * (rows + 2 * extra) : rows * (form.depth + extra);
+  return ((has_blocks ? totals : 0) + form.stages * elements) * size.element +
+         form.rows() * size.row + form.columns() * size.column + 2 * form.depth * size.inner +
+         kBase;
+}

@@ -1,0 +1,59 @@
+#include "backend/cuda/tile_choice.h"
+
+#include <algorithm>
+
+#include "backend/cuda/own_kernels.h"
+
+namespace tn::cuda {
+
+int64_t tiles_of(const TileForm& form, const TiledProduct& product) {
+  return blocks_for(product.m, form.rows()) * blocks_for(product.n, form.columns()) *
+         product.batches;
+}
+
+int64_t bytes_of(const TileForm& form, const TiledProduct& product) {
+  return tile_bytes(form, product.sizes, product.k > product.block);
+}
+
+const TileForm& choose_form(std::span<const int> forms, const TiledProduct& product,
+                            int64_t multiprocessors, int64_t shared_bytes) {
+  if (std::ranges::count(forms, form_of_tests) > 0) return kTileForms[form_of_tests];
+  constexpr int64_t kOwnBytes = 1024;  // of the driver, in each block
+  auto cycles = [&](int number) {
+    const TileForm& form = kTileForms[number];
+    if (bytes_of(form, product) + kOwnBytes > shared_bytes) return INT64_MAX;
+    int64_t tiles = blocks_for(tiles_of(form, product), multiprocessors);  // of each
+    return std::max<int64_t>(tiles * form.cost, form.alone);
+  };
+  return kTileForms[*std::ranges::min_element(forms, {}, cycles)];
+}
+
+namespace {
+
+bool lies_side_by_side(const TileAxes& axes) {
+  return axes.extent.back() > 1 && axes.stride.back() == 1;
+}
+
+/// Whether every element but those along the last axis is a whole number of vectors away.
+bool is_apart(const TileAxes& axes, int64_t vector, bool but_last) {
+  for (size_t i = 0; i + (but_last ? 1 : 0) < axes.extent.size(); ++i)
+    if (axes.extent[i] > 1 && axes.stride[i] % vector != 0) return false;
+  return !but_last || axes.extent.back() % vector == 0;
+}
+
+}  // namespace
+
+TileWay way_of(const void* data, int64_t element, TileAxes rows, TileAxes inner,
+               std::initializer_list<int64_t> other, bool row_vectors, bool k_vectors) {
+  bool along_k = lies_side_by_side(inner), across = !along_k && lies_side_by_side(rows);
+  if (!along_k && !across) return kAcross;
+  int64_t vector = 16 / element;
+  bool is_aligned =
+      reinterpret_cast<uintptr_t>(data) % 16 == 0 &&
+      std::ranges::all_of(other, [&](int64_t stride) { return stride % vector == 0; }) &&
+      is_apart(rows, vector, across) && is_apart(inner, vector, along_k);
+  if (along_k) return is_aligned && k_vectors ? kVectorsAlongK : kAlongK;
+  return is_aligned && row_vectors ? kVectorsAcross : kAcross;
+}
+
+}  // namespace tn::cuda
