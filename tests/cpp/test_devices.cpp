@@ -3,7 +3,9 @@
 
 #include <cstdlib>
 
+#include "backend/launcher.h"
 #include "errors.h"
+#include "runtime/device.h"
 #include "tenon/tenon.h"
 
 using namespace tn;
@@ -79,4 +81,17 @@ TEST_CASE("devices: errors of work that is done later arrive at the reader") {
   async_eval({taken});
   CHECK(contains(error_in([&] { taken.to_vector<float>(); }), "9"));
   CHECK(sum(x).item<double>() == 6);
+}
+
+TEST_CASE("devices: a donated number of the host is no memory of a device") {
+  Device device("emu:0");
+  Plan plan;
+  plan.blocks = {{8, 0}};
+  for (Device from : {Device(), device}) {
+    Bound given{allocate(8, from), 0};
+    BufferRef block;
+    take_blocks(plan, device, {&given, 1}, &block);
+    CHECK(block->device == device);
+    CHECK((block->address == given.buffer->address) == (from == device));
+  }
 }
