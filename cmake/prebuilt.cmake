@@ -1,6 +1,43 @@
 # Device code that is part of the library: src/backend/cuda/prebuilt/*.cu, compiled to PTX by clang
 # without the CUDA toolkit, as text in a C++ source. Without clang there is none, and the library
 # says what it cannot do then.
+#
+# libtenon_rt has no such code: executables bring what they need of it (library_code in
+# cuda_library.h), if its version is that of what launches it.
+if(CMAKE_SCRIPT_MODE_FILE AND names)
+  file(GLOB files ${include}/backend/cuda/*.cpp ${include}/backend/cuda/*.h
+       ${include}/backend/cuda/prebuilt/*.cu ${include}/backend/cuda/prebuilt/*.cuh
+       ${include}/backend/cuda/prebuilt/*.h)
+  list(SORT files)
+  set(sums "")
+  foreach(file ${files})
+    file(MD5 ${file} sum)
+    string(APPEND sums ${sum})
+  endforeach()
+  string(MD5 version "${sums}")
+  set(texts "")
+  set(list "")
+  string(REPLACE "," ";" names "${names}")
+  foreach(name ${names})
+    if(is_rt)
+      string(APPEND texts "std::string_view ${name}_ptx() { return \"${name}\"; }\n")
+    endif()
+    string(APPEND list "      {\"${name}\", ${name}_ptx()},\n")
+  endforeach()
+  file(WRITE ${out} "#include \"backend/cuda/prebuilt/prebuilt.h\"
+
+namespace tn::cuda {
+${texts}
+std::span<const Prebuilt> prebuilt() {
+  static const Prebuilt all[] = {
+${list}  };
+  return all;
+}
+std::string_view prebuilt_version() { return \"${version}\"; }
+}  // namespace tn::cuda
+")
+  return()
+endif()
 if(CMAKE_SCRIPT_MODE_FILE)
   set(text "")
   if(clang)
@@ -35,7 +72,8 @@ function(tenon_add_prebuilt target)
   if(TENON_CLANG)
     set(clang ${TENON_CLANG})
   endif()
-  foreach(name attention attention_hopper convolution joining product running scatter sort window)
+  set(names attention attention_hopper convolution joining product running scatter sort window)
+  foreach(name ${names})
     set(source ${folder}/${name}_kernels.cu)
     set(out ${PROJECT_BINARY_DIR}/${name}_ptx.cpp)
     set(arch sm_80)
@@ -52,5 +90,23 @@ function(tenon_add_prebuilt target)
       DEPENDS ${source} ${headers} ${script}
       COMMENT "Compiling device code")
     target_sources(${target} PRIVATE ${out})
+  endforeach()
+  file(GLOB launchers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/backend/cuda/*.cpp
+       ${PROJECT_SOURCE_DIR}/src/backend/cuda/*.h ${folder}/*.cu)
+  string(REPLACE ";" "," names "${names}")
+  foreach(kind library rt)
+    set(out ${PROJECT_BINARY_DIR}/${kind}_prebuilt.cpp)
+    set(is_rt OFF)
+    if(kind STREQUAL rt)
+      set(is_rt ON)
+      set(rt_prebuilt ${out} PARENT_SCOPE)
+    else()
+      target_sources(${target} PRIVATE ${out})
+    endif()
+    add_custom_command(
+      OUTPUT ${out}
+      COMMAND ${CMAKE_COMMAND} -D names=${names} -D is_rt=${is_rt} -D out=${out}
+              -D include=${PROJECT_SOURCE_DIR}/src -P ${script}
+      DEPENDS ${launchers} ${headers} ${script})
   endforeach()
 endfunction()

@@ -33,6 +33,9 @@ struct PhysicalSettings {
   int checkpoint_segments = 0;
   KeySettings keys = {};
   CompileSettings compile = {};
+  /// Where it is evaluated. On a GPU, Device("cuda"), parameters, states and results are there, and
+  /// values that are elsewhere are copied there by every evaluation. The CPU: where the values are.
+  Device device = {};
 };
 
 struct Evaluated {

@@ -9,17 +9,18 @@ namespace tn {
 namespace {
 
 [[noreturn]] void refuse(std::string_view name, std::string_view who) {
-  std::vector<std::string_view> targets = {"native"}, products, all;
+  std::vector<std::string_view> targets = {"native"}, products, gpus, all;
   for (const Backend* backend : backends())
     for (const TargetName& known : backend->names()) {
       all.push_back(known.name);
-      if (known.target.kind == DeviceKind::cpu)  // what files hold code for
-        (known.is_product ? products : targets).push_back(known.name);
+      bool is_cpu = known.target.kind == DeviceKind::cpu;
+      if (backend->why_not_in_files(known.target).empty())
+        (!is_cpu ? gpus : known.is_product ? products : targets).push_back(known.name);
     }
   all.push_back("native");
   std::string_view near = nearest_name(name, all);
-  std::string known =
-      format("there are {}, and the processors {}", join(targets, ", "), join(products, ", "));
+  std::string known = format("there are {}, the processors {}, and the GPUs {}",
+                             join(targets, ", "), join(products, ", "), join(gpus, ", "));
   fail(Hint{near.empty() ? known : format("did you mean '{}'? {}", near, known)},
        "{}: no hardware of this name: '{}'", who, name);
 }
@@ -48,9 +49,10 @@ std::vector<Target> targets_named(const std::vector<std::string>& names, std::st
   std::vector<Target> targets;
   for (const std::string& name : names) {
     targets.push_back(target_named(name, who));
-    if (targets.back().kind != DeviceKind::cpu)
+    std::string why = backend_of(targets.back()).why_not_in_files(targets.back());
+    if (!why.empty())
       fail(Hint{"a file for CPUs runs on a GPU too: it is compiled there, from its graph"},
-           "{}: cannot generate code for {} ahead of time: files hold code for CPUs", who, name);
+           "{}: cannot generate code for {} ahead of time: {}", who, name, why);
   }
   std::ranges::sort(targets);
   targets.erase(std::ranges::unique(targets).begin(), targets.end());

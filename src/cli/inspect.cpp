@@ -4,6 +4,7 @@
 #include "cli/input_text.h"
 #include "cli/load_flags.h"
 #include "cli/output.h"
+#include "executable/file_sections.h"
 #include "functions/executable.h"
 #include "ir/dtype.h"
 #include "runtime/memory_use.h"
@@ -81,7 +82,7 @@ class Inspector {
   std::vector<std::string> targets() const {
     std::vector<std::string> levels;
     for (const tnx::SectionInfo& s : file_->sections())
-      if (s.kind == tnx::Kind::code) levels.push_back(s.name);
+      if (s.kind == tnx::Kind::code && !is_library_section(s.name)) levels.push_back(s.name);
     return levels;
   }
 

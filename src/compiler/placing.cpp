@@ -90,18 +90,27 @@ Graph placed_on(const Graph& graph, Device device) {
 
 namespace {
 
-/// Whether a device has what an op needs, in its loops or in its library.
-bool can_run(Device device, const Graph& graph, const GraphOp& op) {
-  if (device.is_host() || op.op == &scalar_leaf || op.op == &ops::to_device) return true;
+using Claims = FunctionRef<bool(const OpDef& op, std::span<const TypeRef> in)>;
+
+/// Whether a device has what an op needs, in its loops or in its library, which `claims`.
+bool has_code(const Graph& graph, const GraphOp& op, Claims claims) {
+  if (op.op == &scalar_leaf || op.op == &ops::to_device) return true;
   std::vector<TypeRef> in = graph.in_types(op);
   bool is_code = op.op->rules->lower || op.op->rules->body;  // loops, or other ops
   bool needs_library = !is_code && library_kernel(*op.op, in, host_target());
-  if (needs_library && !runtime_of(device).claims(*op.op, in)) return false;
-  bool can = true;
+  if (needs_library && !claims(*op.op, in)) return false;
+  bool has = true;
   for_each_body(op.attrs, [&](const Graph& body) {
-    for (const GraphOp& inner : body.ops) can = can && can_run(device, body, inner);
+    for (const GraphOp& inner : body.ops) has = has && has_code(body, inner, claims);
   });
-  return can;
+  return has;
+}
+
+bool can_run(Device device, const Graph& graph, const GraphOp& op) {
+  if (device.is_host()) return true;
+  return has_code(graph, op, [&](const OpDef& its, std::span<const TypeRef> in) {
+    return runtime_of(device).claims(its, in);
+  });
 }
 
 class Placer {
@@ -292,6 +301,16 @@ class Placer {
 };
 
 }  // namespace
+
+const OpDef* op_of_host(const Graph& graph, const Target& target) {
+  Graph expanded = expand_composites(graph);
+  for (const GraphOp& op : expanded.ops)
+    if (!has_code(expanded, op, [&](const OpDef& its, std::span<const TypeRef> in) {
+          return library_kernel(its, in, target) != nullptr;
+        }))
+      return op.op;
+  return nullptr;
+}
 
 PlacedGraph place(const Graph& graph, int known, int runtime_scalars) {
   auto is_refused = [](const Graph& g) {

@@ -7,6 +7,7 @@
 namespace tn {
 
 struct Compilation;
+struct Target;
 struct CompileOptions;
 class PlacedCode;
 
@@ -19,6 +20,9 @@ Graph without_devices(const Graph& graph);
 
 /// The same computation with everything on one device; `graph` names none.
 Graph placed_on(const Graph& graph, Device device);
+
+/// An op that devices of a target leave to the host; null: there is none. `graph` names no devices.
+const OpDef* op_of_host(const Graph& graph, const Target& target);
 
 /// What one device computes without waiting for another.
 struct GraphPart {

@@ -228,7 +228,7 @@ class SetReader {
       must(is_below(op, set.graph.ops.size()), "an op with graphs does not exist");
       std::vector<GraphRef> graphs = bodies_of(set.graph.ops[static_cast<size_t>(op)]);
       must(in_.read<uint64_t>() == graphs.size(), "an op has other graphs");
-      CompileOptions options{.effort = set.options.effort};
+      CompileOptions options = set.options.of_bodies();
       for (GraphRef graph : graphs)
         set.bodies[op].push_back(
             std::make_shared<const CompiledGraph>(*graph, options, read_sets(options, depth + 1)));

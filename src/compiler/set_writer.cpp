@@ -5,6 +5,7 @@
 #include "base/bytes.h"
 #include "compiler/set_bytes.h"
 #include "compiler/set_format.h"
+#include "plan/library.h"
 
 namespace tn {
 namespace {
@@ -16,22 +17,29 @@ class SetWriter {
     out_.read.resize(traced_.size());
   }
 
-  SetBytes write(std::span<const KernelSet> sets, std::span<const Target> targets) {
-    ByteWriter body;
-    write_sets(body, sets);
-    ByteWriter plan;
-    plan(kSetFormat);
-    plan(static_cast<int32_t>(traced_.size()));
-    plan.list(kernels_, [](ByteWriter& w, const Unique& k) { w(k.form), w(k.text); });
-    out_.plan = std::move(plan.bytes) + body.bytes;
-    std::vector<KernelRequest> requests;
-    for (const Unique& k : kernels_) requests.push_back({k.kernel.get(), k.form, k.sizes});
-    for (const Target& target : targets)
-      out_.code.push_back(generator_of(target).compile_to_bytes(requests, target));
+  SetBytes write(const SetsOfKind& first, const SetsOfKind& other) {
+    if (!first.targets.empty()) write_kind(first, out_.plan, out_.code);
+    if (!other.targets.empty()) write_kind(other, out_.other_plan, out_.other_code);
     return std::move(out_);
   }
 
  private:
+  void write_kind(const SetsOfKind& kind, std::string& bytes,
+                  std::vector<std::vector<std::string>>& code) {
+    kernels_.clear();
+    ByteWriter body;
+    write_sets(body, kind.sets);
+    ByteWriter plan;
+    plan(kSetFormat);
+    plan(static_cast<int32_t>(traced_.size()));
+    plan.list(kernels_, [](ByteWriter& w, const Unique& k) { w(k.form), w(k.text); });
+    bytes = std::move(plan.bytes) + body.bytes;
+    std::vector<KernelRequest> requests;
+    for (const Unique& k : kernels_) requests.push_back({k.kernel.get(), k.form, k.sizes});
+    for (const Target& target : kind.targets)
+      code.push_back(generator_of(target).compile_to_bytes(requests, target));
+  }
+
   /// Kernels that compute the same are one.
   struct Unique {
     KernelForm form;
@@ -184,8 +192,24 @@ class SetWriter {
 }  // namespace
 
 SetBytes to_bytes(std::span<const KernelSet> sets, std::span<const Bound> constants,
-                  std::span<const Target> targets) {
-  return SetWriter(constants).write(sets, targets);
+                  std::span<const Target> targets, const SetsOfKind& other) {
+  return SetWriter(constants).write({sets, targets}, other);
+}
+
+std::vector<const LibraryKernel*> library_kernels_of(std::span<const KernelSet> sets,
+                                                     const Target& target) {
+  std::vector<const LibraryKernel*> found;
+  for (const KernelSet& set : sets) {
+    for (const GraphOp& op : set.graph.ops) {
+      const LibraryKernel* kernel = library_kernel(*op.op, set.graph.in_types(op), target);
+      if (kernel && !std::ranges::count(found, kernel)) found.push_back(kernel);
+    }
+    for (const auto& [op, bodies] : set.bodies)
+      for (const auto& body : bodies)
+        for (const LibraryKernel* kernel : library_kernels_of(body->sets(), target))
+          if (!std::ranges::count(found, kernel)) found.push_back(kernel);
+  }
+  return found;
 }
 
 }  // namespace tn

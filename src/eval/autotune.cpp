@@ -27,9 +27,10 @@ using Switches = std::vector<std::string>;
 
 /// All that the choice depends on: numbers given at every run do not count.
 std::string key_of(Graph graph, const CompileOptions& options, std::span<const Binding> sizes) {
-  std::string key = format("autotune {} target {} threads {} effort {} off {}\n",
-                           generator_of(options.target).version(), name_of(options.target),
-                           num_threads(), static_cast<int>(options.effort), join(options.off, ","));
+  std::string key =
+      format("autotune {} target {} threads {} effort {} products {} off {}\n",
+             generator_of(options.target).version(), name_of(options.target), num_threads(),
+             static_cast<int>(options.effort), name_of(options.products), join(options.off, ","));
   for (const Binding& b : sizes) key += format("{}={}\n", to_text(b.symbol), b.value);
   int open = options.runtime_scalars;
   for (GraphOp& op : graph.ops)

@@ -93,8 +93,9 @@ std::shared_ptr<const Plan> Program::plan(std::span<const Binding> sizes) const 
 }
 
 std::shared_ptr<const Plan> Program::plan(std::span<const Binding> sizes, Device device) const {
-  Target target = device.is_host() ? options_.target : runtime_of(device).target(device);
-  if (target.kind == options_.target.kind || !compiler) return plan(sizes);
+  if (device.is_host()) return plan(sizes);
+  Target target = runtime_of(device).target(device);
+  if (target.kind == options_.target.kind) return plan(sizes);
   Shared& shared = *shared_;
   std::shared_ptr<const CompiledGraph> code;
   {
@@ -103,14 +104,36 @@ std::shared_ptr<const Plan> Program::plan(std::span<const Binding> sizes, Device
       if (known == target) code = made;
   }
   if (!code) {
+    if (of_file) code = of_file(target);
+    if (!code && !compiler)
+      fail(Hint{"save it with code for this GPU, save(path, targets=[...]), or for all, ptx_80"},
+           "load: {}: there is no code for {} ({}) in the file: it has {}", signature_.function,
+           to_text(device), name_of(target),
+           held.empty() ? "none" : format("{}", join(held, ", ")));
     // Its own form with that kind of target: ops that it lacks are parts of the host.
-    CompileOptions its = options();
-    Graph graph = placed_on(graph_, device);
-    code = std::make_shared<const CompiledGraph>(std::move(graph), std::move(its));
+    if (!code) code = std::make_shared<const CompiledGraph>(placed_on(graph_, device), options());
     std::lock_guard lock(shared.mutex);
     shared.elsewhere.emplace_back(target, code);
   }
   return code->plan(sizes);
+}
+
+const std::vector<KernelSet>& Program::sets_for(const Target& target) const {
+  Shared& shared = *shared_;
+  std::lock_guard lock(shared.mutex);
+  if (!shared.other_sets.empty()) return shared.other_sets;
+  if (const OpDef* op = op_of_host(graph_, target))
+    unsupported(Hint{"leave the GPU out of the targets: there the file is compiled from its graph, "
+                     "by the whole library"},
+                "{}(): files hold no code for {} of a function with {}: the host computes it",
+                signature_.function, name_of(target), op->name);
+  CompileOptions its = options();
+  its.target = target;
+  its.effort = std::max(its.effort, Effort::e1);  // nothing interprets kernels there
+  its.checks_indices = false;
+  CompiledGraph made(graph_, std::move(its));
+  for (const std::vector<Binding>& sizes : signature_.samples()) made.plan(sizes);
+  return shared.other_sets = made.sets();
 }
 
 CompileCounts Program::counts() const {

@@ -2,6 +2,7 @@
 // Program: an executable, which is a signature and the compiled graph behind it.
 // It is made by the compiler or read from a file, and runs without the compiler.
 #include <atomic>
+#include <functional>
 #include <mutex>
 #include <optional>
 
@@ -58,8 +59,11 @@ class Program {
                                 std::span<const int64_t> sizes) const;
   /// The plan for these sizes.
   std::shared_ptr<const Plan> plan(std::span<const Binding> sizes) const;
-  /// The same for a device, whose target may be of another kind: then the graph is compiled.
+  /// The same for a device, whose target may be of another kind: then it is made of code of the
+  /// file for that kind, or the graph is compiled.
   std::shared_ptr<const Plan> plan(std::span<const Binding> sizes, Device device) const;
+  /// Kernels for a target of another kind, for files. Fails where an op is computed by the host.
+  const std::vector<KernelSet>& sets_for(const Target& target) const;
 
   /// Adds the sections of everything, with code for `targets`.
   void write(tnx::Writer& out, std::span<const Target> targets, bool debug) const;
@@ -69,6 +73,8 @@ class Program {
     /// false, only of the sections that are parsed. Not set: of the whole file, but large ones when
     /// their weights are first used, so that no result comes from weights that were not verified.
     std::optional<bool> verify = {};
+    /// Where it is to run. Without a compiler, a file without code for it is an error.
+    Device device = {};
   };
   /// From a file: code of the best target that runs here, if it is trusted; else from the
   /// graph, by the compiler, if there is one (see compiler/compiler.h); else the interpreter runs
@@ -81,6 +87,9 @@ class Program {
   std::string origin, target;                     // as in ExecutableStats
   std::vector<Target> targets = {host_target()};  // that files hold code for by default
   std::vector<std::string> places;  // by op of the graph: in the user's source; or none
+  /// Code of the file for a device of this target; null where it has none.
+  std::function<std::shared_ptr<const CompiledGraph>(const Target&)> of_file;
+  std::vector<std::string> held = {};  // names of all targets that the file has code for
 
  private:
   /// What calls with arguments of some types need.
@@ -111,6 +120,7 @@ class Program {
     std::shared_ptr<const Ready> ready;  // of the last call
     DeviceCopies copies;                 // of constants
     std::vector<std::pair<Target, std::shared_ptr<const CompiledGraph>>> elsewhere;
+    std::vector<KernelSet> other_sets;  // of another kind of device: what is saved
   };
   PerProcess<Shared> shared_;  // a child of fork has not the thread that verifies
 };

@@ -7,9 +7,11 @@
 #include "compiler/compiler.h"
 #include "compiler/set_bytes.h"
 #include "compiler/set_format.h"
+#include "executable/file_sections.h"
 #include "executable/program.h"
 #include "ir/interned.h"
 #include "ir/rewrite.h"
+#include "runtime/device.h"
 #include "storage/seal.h"
 
 namespace tn {
@@ -130,11 +132,90 @@ Graph read_graph(std::string_view text, Signature& signature,
   return graph;
 }
 
+using Digests = std::map<std::string, std::string>;
+
+/// A section that is executed; without digests the caller trusts the file.
+std::string executed(const tnx::File& file, Section kind, const std::string& name,
+                     const std::optional<Digests>& digests) {
+  std::string bytes = file.read(kind, name);
+  if (digests) {
+    auto found = digests->find(name);
+    if (found == digests->end() || found->second != sha256(bytes))
+      fail("load: {}: section {} {}: its seal does not fit", file.name(),
+           kind == Section::code ? "code" : "plan", name);
+  }
+  return bytes;
+}
+
+std::vector<std::string> kernels_in(const tnx::File& file, const std::string& bytes) {
+  return parsed(file, "code", bytes,
+                [](ByteReader& in) { return in.read<std::vector<std::string>>(); });
+}
+
+/// The best target that a file has code for and a device of target `device` runs.
+std::optional<Target> best_for(const tnx::File& file, const Target& device) {
+  const Backend& backend = backend_of(device);
+  for (const TargetName& known : backend.names() | std::views::reverse)
+    if (!known.is_product && backend.serves(known.target, device) &&
+        file.has(Section::code, known.name))
+      return known.target;
+  return {};
+}
+
+/// Names of all targets that a file has code for.
+std::vector<std::string> held_by(const tnx::File& file) {
+  std::vector<std::string> names;
+  for (const tnx::SectionInfo& s : file.sections())
+    if (s.kind == Section::code && !is_library_section(s.name)) names.push_back(s.name);
+  return names;
+}
+
+/// Code for devices other than the CPU, which is read when one is first used.
+struct CodeElsewhere {
+  std::shared_ptr<const tnx::File> file;
+  std::vector<Bound> constants;  // of the file
+  CompileOptions options;
+  Graph graph;
+  std::optional<Digests> digests;
+
+  std::shared_ptr<const CompiledGraph> operator()(const Target& device) const {
+    std::optional<Target> target = best_for(*file, device);
+    std::string name = target ? std::string(name_of(*target)) : "";
+    std::string plan;
+    if (target) plan = executed(*file, Section::plan, kOtherPlan, digests);
+    if (!has_set_format(plan)) return nullptr;
+    LastingScope lasting;
+    std::vector<std::string> code =
+        kernels_in(*file, executed(*file, Section::code, name, digests));
+    if (std::string library = library_section(*target); file->has(Section::code, library)) {
+      std::string bytes = executed(*file, Section::code, library, digests);
+      bool is_known = parsed(*file, "code", "", [&](ByteReader&) {
+        return backend_of(device).take_library_code(bytes);
+      });
+      if (!is_known && compiler) return nullptr;
+      if (!is_known)
+        fail(Hint{"save it again with this version"},
+             "load: {}: another version of tenon wrote its library kernels for {}", file->name(),
+             name);
+    }
+    CompileOptions its = options;
+    its.target = *target;
+    its.effort = std::max(its.effort, Effort::e1);
+    its.checks_indices = false;
+    std::vector<std::string_view> views(code.begin(), code.end());
+    std::vector<KernelSet> sets = parsed(*file, "plan", "", [&](ByteReader&) {
+      return sets_from_bytes(plan, views, constants, its, false);
+    });
+    return std::make_shared<const CompiledGraph>(graph, std::move(its), std::move(sets));
+  }
+};
+
 /// One file being read.
 class ProgramReader {
  public:
   ProgramReader(const tnx::File& file, const Program::ReadOptions& how)
       : file_(file),
+        device_(how.device),
         trust_(how.trust),
         verify_(how.verify.value_or(true)),
         at_once_(how.verify.value_or(file.bytes() <= kVerifiedAtOnce)) {}
@@ -151,22 +232,41 @@ class ProgramReader {
                         [&](ByteReader& in) { return read_constants(in, file_); });
     if (file_.has(Section::plan)) plan_ = file_.read(Section::plan);
     if (!has_set_format(plan_)) plan_.clear();  // another version wrote it: the graph is enough
-    std::optional<Target> target = best_target();
-    std::string why = plan_.empty()   ? "it has no kernels that this tenon knows"
+    std::optional<Target> target = best_for(file_, options_.target);
+    bool is_elsewhere = plan_.empty() && file_.has(Section::plan, kOtherPlan);
+    std::string why = is_elsewhere ? format("it has code for {} only", join(held_by(file_), ", "))
+                      : plan_.empty() ? "it has no kernels that this tenon knows"
                       : !is_trusted() ? "this user's machine did not write it, and trust was not "
                                         "given"
                       : !target       ? format("it has no code for {}", name_of(host_target()))
                                       : "";
     if (compiler && !why.empty()) return rebuilt(why);
-    if (plan_.empty() || !is_trusted())
+    bool is_for_gpu = !device_.is_host() && file_.has(Section::plan, kOtherPlan);
+    if (is_elsewhere && !is_for_gpu && is_trusted())
+      fail(Hint{"load it with the whole library"}, "load: {}: {}", file_.name(), why);
+    if ((plan_.empty() && !is_for_gpu) || !is_trusted())
       fail(Hint{"load it with the whole library, or with TENON_RT_TRUST if you trust who wrote it"},
            "load: {}: {}, and the runtime has no compiler", file_.name(), why);
     return loaded(target);
   }
 
+  /// Of the program that was read.
+  void add_elsewhere(Program& program, std::shared_ptr<const tnx::File> file) {
+    program.held = held_by(file_);
+    if (!file_.has(Section::plan, kOtherPlan) || !is_trusted()) return;
+    CompileOptions options = options_;
+    for (const NamedConstant& c : program.constants()) options.constants.push_back(c.value);
+    program.of_file = CodeElsewhere{std::move(file), constants_.all, std::move(options),
+                                    program.graph(), trust_ ? std::nullopt : digests_};
+    if (device_.is_host()) return;
+    if (auto best = best_for(file_, runtime_of(device_).target(device_)))
+      program.target = name_of(*best);
+  }
+
  private:
   Signature signature(ByteReader& in) {
     Signature made = read_signature(in);
+    options_.products = Products::highest;
     auto effort = in.read<uint8_t>();
     ByteReader::must(effort <= static_cast<uint8_t>(Effort::e2), "there is no such effort");
     options_.effort = static_cast<Effort>(effort);
@@ -178,15 +278,12 @@ class ProgramReader {
                      "there is no such way to plan memory");
     options_.memory_planning = static_cast<MemoryPlanning>(planning);
     in(options_.one_thread), in(options_.on);
+    if (in.at_end()) return made;
+    auto products = in.read<uint8_t>();
+    ByteReader::must(products <= static_cast<uint8_t>(Products::exact),
+                     "there is no such precision of products");
+    options_.products = static_cast<Products>(products);
     return made;
-  }
-
-  /// The best one that the file has code for and this machine can run.
-  std::optional<Target> best_target() const {
-    for (const TargetName& known : backend_of(options_.target).names() | std::views::reverse)
-      if (!known.is_product && runs_here(known.target) && file_.has(Section::code, known.name))
-        return known.target;
-    return {};
   }
 
   /// By the caller, or by the seal, which has a digest of the code of each target.
@@ -195,7 +292,7 @@ class ProgramReader {
     if (!file_.has(Section::seal)) return false;
     std::string bytes = file_.read(Section::seal);
     return parsed(file_, "seal", bytes, [&](ByteReader& in) {
-      std::map<std::string, std::string> digests;
+      Digests digests;
       ByteWriter sealed;
       sealed(meta_), sealed(listed_), sealed(plan_);
       for (auto count = in.read<uint64_t>(); count > 0; --count) {
@@ -211,11 +308,9 @@ class ProgramReader {
   }
 
   std::vector<std::string> code_of(const Target& target) {
-    std::string bytes = file_.read(Section::code, name_of(target));
-    if (!trust_ && (*digests_)[std::string(name_of(target))] != sha256(bytes))
-      fail("load: {}: section code {}: its seal does not fit", file_.name(), name_of(target));
-    return parsed(file_, "code", bytes,
-                  [](ByteReader& in) { return in.read<std::vector<std::string>>(); });
+    std::string bytes = executed(file_, Section::code, std::string(name_of(target)),
+                                 trust_ ? std::nullopt : digests_);
+    return kernels_in(file_, bytes);
   }
 
   std::vector<KernelSet> sets(const std::vector<std::string>& code) {
@@ -250,12 +345,14 @@ class ProgramReader {
   }
 
   std::shared_ptr<Program> loaded(std::optional<Target> target) {
-    std::vector<KernelSet> made = sets(target ? code_of(*target) : std::vector<std::string>());
+    std::vector<KernelSet> made;
+    if (!plan_.empty())  // else it has code for GPUs only
+      made = sets(target ? code_of(*target) : std::vector<std::string>());
     // Without a compiler nothing reads it.
     Graph traced = compiler ? graph() : Graph();
-    auto program = std::make_shared<Program>(std::move(signature_), std::move(traced),
-                                             std::move(constants_.named), std::move(options_),
-                                             std::move(made));
+    auto program =
+        std::make_shared<Program>(std::move(signature_), std::move(traced),
+                                  std::move(constants_.named), options_, std::move(made));
     program->origin = "loaded";
     program->places = places();
     program->target = target ? name_of(*target) : "interpreter";
@@ -270,7 +367,7 @@ class ProgramReader {
     for (size_t i = 0; i < values.size(); ++i) constants_.named[i].value = std::move(values[i]);
     auto program = parsed(file_, "graph", "", [&](ByteReader&) {
       return std::make_shared<Program>(std::move(signature_), std::move(traced),
-                                       std::move(constants_.named), std::move(options_));
+                                       std::move(constants_.named), options_);
     });
     program->places = places();
     bool is_interpreted = program->options().effort == Effort::e0;  // there is nothing to rebuild
@@ -279,13 +376,14 @@ class ProgramReader {
   }
 
   const tnx::File& file_;
+  const Device device_;
   const bool trust_, verify_;
   bool at_once_;  // verified before anything is made of the file
   std::string meta_, listed_, plan_;
   Signature signature_;
   CompileOptions options_;
   Constants constants_;
-  std::optional<std::map<std::string, std::string>> digests_;  // once the seal was found to fit
+  std::optional<Digests> digests_;  // once the seal was found to fit
 };
 
 }  // namespace
@@ -296,6 +394,7 @@ std::shared_ptr<const Program> Program::read(std::shared_ptr<const tnx::File> fi
   ProgramReader reader(*file, options);
   std::shared_ptr<Program> program = reader.read();
   program->is_verified_ = !reader.is_unverified();
+  reader.add_elsewhere(*program, file);
   if (reader.is_unverified()) program->file_ = std::move(file);
   return program;
 }

@@ -1,8 +1,10 @@
 // Programs to files: which sections there are, and what is in them. The order of what is written is
 // that of program_read.cpp.
+#include <algorithm>
 #include <map>
 
 #include "compiler/set_bytes.h"
+#include "executable/file_sections.h"
 #include "executable/program.h"
 #include "storage/seal.h"
 
@@ -49,10 +51,12 @@ std::string meta_bytes(const Signature& signature, const CompileOptions& options
   write(meta, signature);
   meta(options.effort), meta(options.off);
   // Files without are as they always were.
-  bool usual =
-      options.memory_planning == MemoryPlanning::usual && !options.one_thread && options.on.empty();
+  bool has_products = options.products != Products::highest;
+  bool usual = options.memory_planning == MemoryPlanning::usual && !options.one_thread &&
+               options.on.empty() && !has_products;
   if (options.memory_limit || !usual) meta(options.memory_limit);
   if (!usual) meta(options.memory_planning), meta(options.one_thread), meta(options.on);
+  if (has_products) meta(options.products);
   return std::move(meta.bytes);
 }
 
@@ -90,32 +94,61 @@ std::string write_constants(tnx::Writer& out, const std::vector<NamedConstant>& 
   return std::move(list.bytes);
 }
 
+/// What is executed, by section; a seal has the digest of each.
+struct Code {
+  Section kind;
+  std::string name;
+  std::string bytes;
+  tnx::Codec codec = tnx::Codec::zstd;
+};
+
+std::vector<Code> code_of(std::span<const Target> targets,
+                          const std::vector<std::vector<std::string>>& kernels, tnx::Codec codec) {
+  std::vector<Code> made;
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    ByteWriter bytes;
+    bytes(kernels[i]);
+    made.push_back(
+        {Section::code, std::string(name_of(targets[i])), std::move(bytes.bytes), codec});
+  }
+  return made;
+}
+
 }  // namespace
 
 void Program::write(tnx::Writer& out, std::span<const Target> targets, bool debug) const {
   verify_weights();  // new checksums must not cover damage
   SetBytes sets;
   ByteWriter codes, sealed;
-  std::vector<std::pair<std::string_view, std::string>> code;
-  if (!sets_.empty() && !targets.empty()) sets = to_bytes(sets_, options_.constants, targets);
-  for (size_t i = 0; i < sets.code.size(); ++i) {
-    ByteWriter bytes;
-    bytes(sets.code[i]);
-    code.emplace_back(name_of(targets[i]), std::move(bytes.bytes));
+  std::vector<Target> own, other;  // of the CPU, and of other devices
+  for (const Target& target : targets)
+    (target.kind == options_.target.kind ? own : other).push_back(target);
+  if (sets_.empty()) own.clear();
+  SetsOfKind others;
+  if (!other.empty()) others = {sets_for(other.front()), other};
+  sets = to_bytes(sets_, options_.constants, own, others);
+  std::vector<Code> code = code_of(own, sets.code, tnx::Codec::raw);
+  if (!other.empty()) {
+    code.push_back({Section::plan, kOtherPlan, std::move(sets.other_plan)});
+    std::ranges::move(code_of(other, sets.other_code, tnx::Codec::zstd), std::back_inserter(code));
+    for (const Target& target : other)
+      if (std::string bytes =
+              backend_of(target).library_code(library_kernels_of(others.sets, target));
+          !bytes.empty())
+        code.push_back({Section::code, library_section(target), std::move(bytes)});
   }
   std::string meta = meta_bytes(debug ? signature_ : without_places(signature_), options_);
   std::string constants = write_constants(out, constants_, sets);
   // What would be executed, and what it rests on.
   sealed(meta), sealed(constants), sealed(sets.plan);
-  codes.list(code, [](ByteWriter& w, const auto& c) { w(c.first), w(sha256(c.second)); });
+  codes.list(code, [](ByteWriter& w, const Code& c) { w(c.name), w(sha256(c.bytes)); });
   std::string seal = seal_of(sealed.bytes + codes.bytes);
 
   out.add(Section::meta, "", std::move(meta));
   out.add(Section::graph, "", to_text(graph_));
   out.add(Section::constants, "", std::move(constants));
-  if (!code.empty()) out.add(Section::plan, "", std::move(sets.plan));
-  for (auto& [level, bytes] : code)
-    out.add(Section::code, level, std::move(bytes), tnx::Codec::raw);
+  if (!own.empty()) out.add(Section::plan, "", std::move(sets.plan));
+  for (Code& c : code) out.add(c.kind, c.name, std::move(c.bytes), c.codec);
   if (debug && !places.empty()) {
     ByteWriter list;
     list(places);

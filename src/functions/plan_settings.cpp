@@ -26,9 +26,11 @@ bool is_for_throughput(std::string_view purpose) {
   fail("compile: optimize_for is one of latency, throughput, not '{}'", purpose);
 }
 
-/// The best of the targets that runs on this machine, or this machine's own.
+/// The best of the targets that this machine's CPU runs, or this machine's own.
 Target target_here(const std::vector<Target>& targets) {
-  auto at = std::ranges::find_if(targets.rbegin(), targets.rend(), runs_here);
+  auto at = std::ranges::find_if(targets.rbegin(), targets.rend(), [](const Target& target) {
+    return target.kind == DeviceKind::cpu && runs_here(target);
+  });
   return at == targets.rend() ? host_target() : *at;
 }
 
@@ -45,11 +47,16 @@ CompileOptions options_of(int optimization_level, const PlanSettings& settings) 
 
 void check_runs_here(const PlanSettings& settings) {
   std::vector<Target> targets = targets_named(settings.targets, "target_hardware");
-  if (targets.empty() || runs_here(targets.front())) return;
-  fail(Hint{"compile it ahead, with args=[...], and save it: files hold code for any machine",
-            "use tn::compile_ahead, and save the result: files hold code for any machine"},
-       "target_hardware: code for {} does not run here: this machine has {}",
-       name_of(targets.front()), name_of(host_target()));
+  if (targets.empty()) return;
+  Hint ahead{"compile it ahead, with args=[...], and save it: files hold code for any machine",
+             "use tn::compile_ahead, and save the result: files hold code for any machine"};
+  if (targets.front().kind != DeviceKind::cpu)
+    fail(ahead,
+         "target_hardware: {} is for files: a compiled function runs where its arguments are",
+         name_of(targets.front()));
+  if (!runs_here(targets.front()))
+    fail(ahead, "target_hardware: code for {} does not run here: this machine has {}",
+         name_of(targets.front()), name_of(host_target()));
 }
 
 }  // namespace tn

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "model/given_values.h"
+#include "runtime/device.h"
 #include "tenon/executable.h"
 #include "tenon/physical_model.h"
 #include "tenon/random.h"
@@ -13,20 +14,30 @@ struct PhysicalModel::State {
   Functions functions;
   CompileSettings settings;
   bool inference;
+  Device device;
   CompiledFunction<Function> forward;
   /// By outputs whose gradients are given.
   mutable std::mutex mutex = {};
   mutable std::map<std::vector<bool>, CompiledFunction<Function>> backward = {};
 
-  State(Functions made, CompileSettings said, bool inference)
+  State(Functions made, CompileSettings said, bool inference, Device device)
       : functions(std::move(made)),
         settings(std::move(said)),
         inference(inference),
+        device(device),
         forward([this](const Tensors& given) { return functions.forward(given); }, settings) {}
 
   const std::string& name() const { return functions.model().flat.name; }
 
   Tensors gather(const Values& params, const Values& data, const Values& state) const;
+  /// Where it is evaluated; the CPU takes values as they are.
+  Tensor placed(const Tensor& value) const {
+    return device.is_host() || !value.defined() ? value : value.to(device);
+  }
+  Values placed(Values values) const {
+    for (auto& [name, value] : values) value = placed(value);
+    return values;
+  }
   CompiledFunction<Function> gradients(const std::vector<bool>& has) const;
 };
 
@@ -61,9 +72,11 @@ Tensors PhysicalModel::State::gather(const Values& params, const Values& data,
                                      const Values& state) const {
   bool first = state.empty() && !functions.states().empty();
   Values own = first ? first_values(functions, 0, Role::state) : Values();
-  return model::gather(
+  Tensors all = model::gather(
       functions,
       {.params = params, .data = data, .state = state.empty() ? nullptr : &state, .own = own});
+  for (Tensor& value : all) value = placed(value);
+  return all;
 }
 
 CompiledFunction<Function> PhysicalModel::State::gradients(const std::vector<bool>& has) const {
@@ -81,16 +94,17 @@ CompiledFunction<Function> PhysicalModel::State::gradients(const std::vector<boo
 }
 
 Values PhysicalModel::randomize_params(uint64_t seed) const {
-  return first_values(state_->functions, seed, Role::parameter);
+  return state_->placed(first_values(state_->functions, seed, Role::parameter));
 }
 
 Values PhysicalModel::initial_state(uint64_t seed) const {
-  return first_values(state_->functions, seed, Role::state);
+  return state_->placed(first_values(state_->functions, seed, Role::state));
 }
 
 Evaluated PhysicalModel::evaluate(const Values& params, const Values& data,
                                   const Values& state) const {
   const Functions& functions = state_->functions;
+  DeviceScope here(state_->device.is_host() ? current_device() : state_->device);
   Tensors made = state_->forward(state_->gather(params, data, state));
   Evaluated all{.outputs = named(functions.outputs(), made.begin()), .gradients = {}, .state = {}};
   if (!state.empty())
@@ -102,11 +116,12 @@ Evaluated PhysicalModel::evaluate_gradients(const Values& params, const Values& 
                                             const Values& output_gradients,
                                             const Values& state) const {
   const Functions& functions = state_->functions;
+  DeviceScope here(state_->device.is_host() ? current_device() : state_->device);
   Tensors args = state_->gather(params, data, state);
   std::vector<bool> has;
   for (Tensor& cotangent : output_cotangents(functions, output_gradients)) {
     has.push_back(cotangent.defined());
-    if (cotangent.defined()) args.push_back(std::move(cotangent));
+    if (cotangent.defined()) args.push_back(state_->placed(cotangent));
   }
   Tensors made = state_->gradients(has)(args);
   auto states = made.begin() + std::ssize(functions.outputs());
@@ -169,14 +184,17 @@ PhysicalModel compile(const Model& model, const PhysicalSettings& settings) {
                            .precision = settings.precision,
                            .static_shapes = settings.static_shapes,
                            .training = !settings.inference};
-  Functions functions = resolved_functions(model, request, settings.keys,
+  KeySettings keys = settings.keys;
+  for (auto& [name, value] : keys.constants)
+    if (!settings.device.is_host()) value = value.to(settings.device);
+  Functions functions = resolved_functions(model, request, keys,
                                            {.trainable = settings.keys.trainable,
                                             .narrow = settings.mixed_precision,
                                             .segments = settings.checkpoint_segments});
   CompileSettings compile = settings.compile;
   if (settings.inference) compile.plan.on.emplace_back("absorb");  // batch norm into convolutions
   return PhysicalModel(std::make_shared<const PhysicalModel::State>(
-      std::move(functions), std::move(compile), settings.inference));
+      std::move(functions), std::move(compile), settings.inference, settings.device));
 }
 
 }  // namespace tn::model

@@ -41,12 +41,20 @@ class Backend {
   /// The highest target that this machine runs.
   virtual Target here() const = 0;
   virtual bool runs(const Target& target) const = 0;
+  /// Whether a device of target `device` runs code that was made for `code`.
+  virtual bool serves(const Target& code, const Target& device) const { return code <= device; }
+  /// Why files cannot hold code for a target of the kind; "": they can.
+  virtual std::string why_not_in_files(const Target&) const { return ""; }
   virtual const TargetCosts& costs(const Target& target) const = 0;
   /// Null for bytes that the code generator did not make.
   virtual std::shared_ptr<const KernelCode> code_from_bytes(std::string_view bytes) const = 0;
   /// The kernel for an op on operands of these types; null: there is none.
   virtual const LibraryKernel* library_kernel(const OpDef& op, Types in,
                                               const Target& target) const = 0;
+  /// What libtenon_rt does not have of these kernels: files bring it. "": it has all of them.
+  virtual std::string library_code(std::span<const LibraryKernel* const>) const { return ""; }
+  /// Takes such bytes for calls on its devices. False: another version wrote them.
+  virtual bool take_library_code(std::string_view) const { return true; }
 
  protected:
   ~Backend() = default;

@@ -47,8 +47,10 @@ TEST_CASE("cuda: targets by name") {
   CHECK(target_named("sm_90", "x") == cuda::target_of(90));
   CHECK(target_named("nvidia_h200", "x") == cuda::target_of(90));
   CHECK(name_of(cuda::target_of(80)) == "sm_80");
-  CHECK(contains(error_in([] { targets_named({"nvidia_h200"}, "save"); }),
-                 "save: cannot generate code for nvidia_h200 ahead of time"));
+  CHECK(targets_named({"nvidia_h200", "sm_80", "native", "ptx_80"}, "save") ==
+        std::vector{host_target(), cuda::target_of(-80), cuda::target_of(80), cuda::target_of(90)});
+  CHECK(contains(error_in([] { targets_named({"nvidia_t4"}, "save"); }),
+                 "save: cannot generate code for nvidia_t4 ahead of time: code for GPUs begins"));
 }
 
 TEST_CASE("cuda: programs run, by the host where there is no code") {

@@ -143,7 +143,8 @@ FORMS = {
 # own are the `compute` of a BlockDef.
 for _place in ("", "model."):
     FORMS |= dict.fromkeys(
-        (f"{_place}{name}Backend" for name in ("Cpu", "Interpreter")), "tn::model::PhysicalSettings"
+        (f"{_place}{name}Backend" for name in ("Cpu", "Cuda", "Interpreter")),
+        "tn::model::PhysicalSettings",
     )
     FORMS |= dict.fromkeys(
         (f"{_place}{name}Backend" for name in ("C", "Numpy", "Torch", "Jax")), "tn::Executable"
@@ -198,5 +199,4 @@ REASONS = {
     "save_npz: NumPy reads it as well, and safetensors is what to use for large files": [
         "savez_compressed"
     ],
-    "models run where their values are: move those": [*"CudaBackend model.CudaBackend".split()],
 }

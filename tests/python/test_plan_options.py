@@ -96,7 +96,7 @@ def test_an_executable_keeps_its_planning(tmp_path):
         ({"optimize_for": "speed"}, "optimize_for is one of 'latency', 'throughput', not 'speed'"),
         ({"target_hardware": "zen9"}, r"no hardware of this name: 'zen9'[\s\S]*did you mean 'zen"),
         ({"target_hardware": "pentium"}, r"there are native, x86-64-v2, [\s\S]*haswell"),
-        ({"target_hardware": "nvidia_h200"}, "code for nvidia_h200 ahead of time: files hold"),
+        ({"target_hardware": "nvidia_t4"}, "code for nvidia_t4 ahead of time: code for GPUs"),
         ({"target_hardware": 4}, "target_hardware takes names, not 4"),
         ({"on": "absorbe"}, r"none of this name: 'absorbe'[\s\S]*did you mean 'absorb'"),
         ({"on": "cse"}, "none of this name: 'cse'"),

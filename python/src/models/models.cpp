@@ -287,7 +287,8 @@ void bind_models(nb::module_& m) {
   m.def(
       "_runs_here",
       [](const std::vector<std::string>& targets) {
-        return runs_here(targets_named(targets, "target_hardware").front());
+        Target lowest = targets_named(targets, "target_hardware").front();
+        return lowest.kind == DeviceKind::cpu && runs_here(lowest);
       },
       users_call);
   // Whether they run only where they are asked for, by name.

@@ -1,10 +1,10 @@
 #pragma once
-// The binary interface of DLPack 1.0, as far as CPU tensors need it.
+// The binary interface of DLPack 1.0, as far as tensors of CPUs and GPUs of NVIDIA need it.
 #include <cstdint>
 
 namespace tn::python::dl {
 
-enum DeviceType : int32_t { kCpu = 1, kCudaHost = 3 };
+enum DeviceType : int32_t { kCpu = 1, kCuda = 2, kCudaHost = 3, kCudaManaged = 13 };
 enum TypeCode : uint8_t {
   kInt = 0,
   kUInt = 1,

@@ -60,9 +60,9 @@ def prefetch(
 ) -> Prefetch:
     """The items of `source`, prepared by a thread, up to `ahead` items in advance.
 
-    Tensors are evaluated there too. With a `device`, tensors and NumPy arrays are copied to it by
-    that thread. An error of the source is raised in place of its item. The thread ends with the
-    loop, even if the loop fails.
+    Tensors are evaluated there too. With a `device`, tensors and NumPy arrays are copied to it
+    there: on a GPU while it computes with earlier items. An error of the source is raised in place
+    of its item. The thread ends with the loop, even if the loop fails.
 
         >>> sum(x.item() for x in tn.data.prefetch(tn.data.batches(tn.arange(4), 1)))
         6

@@ -45,7 +45,8 @@ class CudaBackend(Backend):
     """The compiler of this library, for an NVIDIA GPU: `device` is "cuda", "cuda:1".
 
     Parameters, states and results are on the GPU. Values that are elsewhere, such as NumPy arrays,
-    are copied there by every evaluation.
+    are copied there by every evaluation. A machine without a GPU can compile for one: `save` writes
+    code for the `target_hardware` of `tn.compile`.
     """
 
     device: Any = "cuda"

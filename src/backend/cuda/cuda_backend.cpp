@@ -13,6 +13,7 @@ constexpr Target sm_70 = target_of(70), sm_75 = target_of(75), sm_80 = target_of
                  sm_100 = target_of(100), sm_120 = target_of(120);
 
 constexpr TargetName kNames[] = {
+    {"ptx_80", target_of(-80)},
     {"sm_70", sm_70},
     {"sm_75", sm_75},
     {"sm_80", sm_80},
@@ -64,6 +65,14 @@ class CudaBackend final : public Backend {
   bool runs(const Target& target) const override {
     return driver_of_machine().devices > 0 && target <= here();
   }
+  /// Machine code runs on later GPUs of the same generation.
+  bool serves(const Target& code, const Target& device) const override {
+    int its = architecture_of(code), there = architecture_of(device);
+    return its <= there && (is_portable(code) || its / 10 == there / 10);
+  }
+  std::string why_not_in_files(const Target& target) const override {
+    return architecture_of(target) < kPrebuiltArch ? "code for GPUs begins with sm_80" : "";
+  }
   const TargetCosts& costs(const Target&) const override { return kCosts; }
   std::shared_ptr<const tn::KernelCode> code_from_bytes(std::string_view bytes) const override {
     return kernel_from_bytes(bytes);
@@ -72,10 +81,13 @@ class CudaBackend final : public Backend {
                                       const Target& target) const override {
     return cuda::library_kernel(op, in, target);
   }
+  std::string library_code(std::span<const LibraryKernel* const> used) const override {
+    return cuda::library_code(used);
+  }
+  bool take_library_code(std::string_view bytes) const override {
+    return cuda::take_library_code(bytes);
+  }
 };
-
-/// Here, where the code generator has it linked.
-[[maybe_unused]] const bool kRegistered = (register_devices(runtime()), true);
 
 }  // namespace
 
@@ -83,6 +95,10 @@ const Backend& backend() {
   static constexpr CudaBackend made;
   return made;
 }
+
+/// Here, where the code generator and libtenon_rt have it linked.
+[[maybe_unused]] static const bool kRegistered =
+    (register_devices(runtime()), register_backend(DeviceKind::cuda, backend), true);
 
 Target target_of_device(const Driver& driver, int index) {
   DeviceNumber device = 0;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <climits>
+#include <cstdlib>
 
 #include "backend/cuda/own_kernels.h"
 #include "backend/cuda/prebuilt/prebuilt.h"
@@ -61,7 +62,22 @@ struct Arrays {
   int64_t x_group;  // between the elements of x of two groups
 };
 
+/// Kernels keep places along the spatial axes of x in 32 bits.
+void check_places(const OwnConv& p) {
+  for (int k = 0; k < kConvAxes; ++k) {
+    auto last = [&](const Walk& walk) {
+      return (walk.extent[k + walk.spatial] - 1) * walk.step[k];
+    };
+    int64_t end = std::abs(p.first[k]) + last(p.rows) + last(p.inner);
+    if (end > INT_MAX)
+      unsupported(Hint{"pad less, or convolve on the CPU"},
+                  "conv: windows reach {} places along an axis, and GPUs count to {}", end,
+                  INT_MAX);
+  }
+}
+
 void launch(OwnConv& p, int64_t groups, DType type) {
+  check_places(p);
   static constexpr int kWide[] = {0, 1, 2, 3}, kSome[] = {0, 2};
   std::span<const int> forms = type == DType::f32 ? std::span<const int>(kWide) : kSome;
   int64_t columns[] = {p.n}, apart[] = {p.right_column};

@@ -13,6 +13,11 @@ constexpr int kPrebuiltArch = 80;
 /// The kernel for an op on operands of these types; null: the host computes it.
 const LibraryKernel* library_kernel(const OpDef& op, Types in, const Target& target);
 
+/// The device code of some of these kernels, as files hold it.
+std::string library_code(std::span<const LibraryKernel* const> used);
+/// The inverse. False: of another version.
+bool take_library_code(std::string_view bytes);
+
 /// Where cuBLASLt was found; "": it was not.
 std::string products_library();
 

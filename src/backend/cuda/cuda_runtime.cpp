@@ -39,12 +39,18 @@ class CudaRuntime final : public DeviceRuntime {
     if (!to.buffer->device.is_host()) {
       Gpu& its = gpu(to.buffer->device);
       const char* host = device_bytes(*from.buffer) + from.offset;
-      to.buffer->ready = bytes ? its.copy_in(address_of(to), host, bytes) : 0;
+      if (bytes < kCopiedAhead) {
+        to.buffer->ready = bytes ? its.copy_in(address_of(to), host, bytes) : 0;
+        return;
+      }
+      to.buffer->ready = its.copy_ahead(address_of(to), host, bytes, Pool::last_use(*to.buffer));
+      Pool::set_copy(*to.buffer, to.buffer->ready);
       return;
     }
-    if (bytes)
-      gpu(from.buffer->device)
-          .copy_out(to.buffer.data<char>() + to.offset, address_of(from), bytes);
+    if (bytes == 0) return;
+    Gpu& its = gpu(from.buffer->device);
+    its.join(from.buffer->ready);
+    its.copy_out(to.buffer.data<char>() + to.offset, address_of(from), bytes);
   }
 
   void wait(const Buffer& buffer) override { gpu(buffer.device).wait(buffer.ready); }
@@ -73,8 +79,11 @@ class CudaRuntime final : public DeviceRuntime {
     StackArray<BufferRef, 8> blocks(plan.blocks.size());
     take_blocks(plan, placed->device, inputs, blocks.data());  // before others hold inputs
     StackArray<Bound, 16> in(inputs.size());
-    for (size_t i = 0; i < inputs.size(); ++i)  // single values of the host travel
-      in[i] = aligned(its, copy_to(placed->device, inputs[i], inputs[i].bytes()));
+    for (size_t i = 0; i < inputs.size(); ++i) {  // single values of the host travel
+      Bound there = copy_to(placed->device, inputs[i], inputs[i].bytes());
+      its.join(there.buffer->ready);
+      in[i] = aligned(its, std::move(there));
+    }
     BufferRef room;
     if (state.room_bytes() > 0)
       room = tn::allocate(static_cast<size_t>(state.room_bytes()), placed->device);
@@ -105,6 +114,8 @@ class CudaRuntime final : public DeviceRuntime {
 
  private:
   static constexpr int kMostGpus = 16;
+  /// Bytes from which on a copy to a GPU has a stream of its own. `to` is new memory.
+  static constexpr size_t kCopiedAhead = 64 << 10;
 
   /// Kernels read 16 bytes at once: a part of a tensor that begins in between is copied.
   Bound aligned(Gpu& its, Bound value) {
@@ -117,7 +128,11 @@ class CudaRuntime final : public DeviceRuntime {
 
   PlanState& state_of(Gpu& its, const PlacedPlan& placed) {
     std::lock_guard lock(states_);
-    if (!placed.state) placed.state = std::make_shared<PlanState>(its, placed);
+    if (!placed.state) {
+      for (const Bound& value : placed.constants)
+        if (!value.is_absent()) its.join(value.buffer->ready);
+      placed.state = std::make_shared<PlanState>(its, placed);
+    }
     return *static_cast<PlanState*>(placed.state.get());
   }
 

@@ -60,6 +60,7 @@ inline constexpr int kJitErrorLog = 5, kJitErrorLogBytes = 6;
   X(cuDevicePrimaryCtxRetain, (Context*, DeviceNumber))                                        \
   X(cuCtxSetCurrent, (Context))                                                                \
   X(cuCtxGetCurrent, (Context*))                                                               \
+  X(cuCtxSynchronize, ())                                                                      \
   X(cuMemGetInfo_v2, (size_t*, size_t*))                                                       \
   X(cuMemPoolSetAttribute, (MemoryPool, int, void*))                                           \
   X(cuMemPoolTrimTo, (MemoryPool, size_t))                                                     \

@@ -38,6 +38,9 @@ Gpu::Gpu(const Driver& table, int number)
   enter();
   check(driver, driver.cuStreamCreate(&stream, kStreamNonBlocking), "cuStreamCreate");
   check(driver, driver.cuStreamCreate(&capturing, kStreamNonBlocking), "cuStreamCreate");
+  check(driver, driver.cuStreamCreate(&copying, kStreamNonBlocking), "cuStreamCreate");
+  for (EventHandle& event : copy_events_)
+    check(driver, driver.cuEventCreate(&event, kEventNoTiming), "cuEventCreate");
   for (EventHandle& event : events_)
     check(driver, driver.cuEventCreate(&event, kEventNoTiming), "cuEventCreate");
   MemoryPool pool_of_driver = nullptr;
@@ -70,6 +73,7 @@ void Gpu::enter() const {
 uint64_t Gpu::give(const std::function<void(Stream)>& submit, std::function<std::string()> what) {
   require_own_process();
   enter();
+  if (borrowed_count_.load(std::memory_order_relaxed) > 0) release_done();
   for (;;) {  // each holds memory until it is done
     uint64_t oldest;
     {
@@ -79,12 +83,15 @@ uint64_t Gpu::give(const std::function<void(Stream)>& submit, std::function<std:
         try {
           submit(stream);
         } catch (const InternalError&) {  // of this work, or of what was under way?
-          Result before = marks_.empty() ? kSuccess : driver.cuEventQuery(marks_.back().event);
+          if (done() == given_) throw;
+          if (marked_ < given_) mark();  // which fails if the GPU has
+          Result before = driver.cuEventQuery(marks_.back().event);
           if (before != kSuccess && before != kNotReady) fail_broken(before);
           throw;
         }
         under_way_.push_back({++given_, std::move(what)});
         uint64_t number = given_;
+        submitted_.store(number, std::memory_order_release);
         // Work submitted within a few microseconds shares an event. A wait for work that has none
         // yet records one.
         constexpr uint64_t kMostUnmarked = 4;
@@ -132,11 +139,15 @@ void Gpu::fail_broken(Result result) {
     if (driver.cuEventQuery(mark.event) == kSuccess)
       done_.store(mark.number, std::memory_order_release);
   std::string suspects;
-  int named = 0;
+  int named = 0, others = 0;
   for (const Work& work : under_way_) {
-    if (work.number <= done() || named == 3) continue;
-    suspects += format("{}{}", named++ ? "; or " : "", work.what());
+    if (work.number <= done()) continue;
+    if (named == 3)
+      ++others;
+    else
+      suspects += format("{}{}", named++ ? "; or " : "", work.what());
   }
+  if (others > 0) suspects += format("; or one of {} that were submitted later", others);
   broken_ = format(
       "cuda:{}: {}: work on the device failed and it cannot be used any more: {}\n  hint: "
       "TENON_CUDA_SYNC=1 waits for every step and names the one that fails",
@@ -145,7 +156,7 @@ void Gpu::fail_broken(Result result) {
 }
 
 void Gpu::wait(uint64_t number) {
-  if (number == 0 || done() >= number) return;
+  if (number == 0 || is_done(number)) return;
   require_own_process();
   enter();
   using Clock = std::chrono::steady_clock;
@@ -154,9 +165,9 @@ void Gpu::wait(uint64_t number) {
   for (;;) {
     {
       std::lock_guard lock(mutex_);
-      look(number);
+      number& kCopyBit ? look_at_copy(copy_of(number)) : look(number);
     }
-    if (done() >= number) return;
+    if (is_done(number)) break;
     Clock::time_point now = Clock::now();
     if (now - began < kSpin) continue;
     std::this_thread::sleep_for(std::chrono::microseconds(50));
@@ -164,15 +175,17 @@ void Gpu::wait(uint64_t number) {
     asked = now;
     stop_if_asked();
   }
+  if (borrowed_count_.load(std::memory_order_relaxed) > 0) release_done();
 }
 
 void Gpu::wait_for_all() {
-  uint64_t last;
+  uint64_t last, copy;
   {
     std::lock_guard lock(mutex_);
-    last = given_;
+    last = given_, copy = copies_;
   }
   wait(last);
+  if (copy > 0) wait(kCopyBit | copy);
 }
 
 /// Single values travel with the command: the engine for copies would have to be waited for.
@@ -255,7 +268,7 @@ Staging::Piece Staging::take() {
   gpu_.require_own_process();
   {
     std::unique_lock lock(mutex_);
-    bool waits = !free_.empty() && free_.front().second > gpu_.done();
+    bool waits = !free_.empty() && !gpu_.is_done(free_.front().second);
     if (!free_.empty() && !(waits && pieces_ < kUsualPieces)) {
       Piece piece(*this, free_.front().first, free_.front().second);
       free_.pop_front();

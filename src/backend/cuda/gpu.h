@@ -17,8 +17,8 @@ namespace tn::cuda {
 
 class Gpu;
 
-/// Memory of a GPU by sizes. What is freed is kept: all work is on one stream, so the next user's
-/// work comes after that of the last.
+/// Memory of a GPU by sizes. What is freed is kept: plans run on one stream, so the next user's
+/// work comes after that of the last. Copies that run ahead wait for the last.
 class Pool {
  public:
   explicit Pool(Gpu& gpu);
@@ -33,6 +33,10 @@ class Pool {
   size_t set_limit(size_t bytes);
   /// Gives the kept blocks back to the driver.
   void clear();
+  /// The last work that may use the memory of a buffer that `take` has just made.
+  static uint64_t last_use(const Buffer& buffer);
+  /// It has no other user before work waits for this copy.
+  static void set_copy(const Buffer& buffer, uint64_t number);
   /// Sizes are rounded up, by an eighth at most.
   static size_t class_of(size_t bytes);
 
@@ -99,6 +103,7 @@ class Gpu {
   int threads_of_each = 0, registers_of_each = 0, shared_bytes_of_each = 0;  // multiprocessor
   size_t total_bytes = 0;
   Stream stream = nullptr, capturing = nullptr;  // the second records library calls only
+  Stream copying = nullptr;                      // of copies that run ahead
   Pool pool{*this};
 
   /// Makes its context the one of this thread.
@@ -116,13 +121,39 @@ class Gpu {
   void wait_for_all();
   /// The newest work that is known to be done.
   uint64_t done() const { return done_.load(std::memory_order_acquire); }
+  /// The newest that was submitted.
+  uint64_t submitted() const { return submitted_.load(std::memory_order_acquire); }
+  /// Whether it is known that work, or a copy, is done.
+  bool is_done(uint64_t number) const {
+    if (number & kCopyBit) return copies_done_.load(std::memory_order_acquire) >= copy_of(number);
+    return done() >= number;
+  }
 
   /// Copies through pinned memory. To the GPU: the host's memory may change when it returns.
   uint64_t copy_in(Address to, const void* from, size_t bytes);
   void copy_out(void* to, Address from, size_t bytes);
   uint64_t copy_within(Address to, Address from, size_t bytes);
+  /// To the GPU on a stream of its own, beside work that is under way, into memory that work `used`
+  /// was the last to use. What reads it must `join` the copy, whose number it returns.
+  uint64_t copy_ahead(Address to, const void* from, size_t bytes, uint64_t used);
+  /// Makes work that is submitted from now on wait for such a copy. Nothing for other numbers.
+  void join(uint64_t number);
+  bool has_joined(uint64_t number) const {
+    if (!(number & kCopyBit)) return true;
+    return joined_.load(std::memory_order_acquire) >= copy_of(number) || is_done(number);
+  }
+
+  /// Makes what others put on their stream from now on wait for all work so far.
+  void lend(Stream other);
+  /// Makes work that is submitted from now on wait for what is on a stream of others. Where that
+  /// stream is gone, waits for everything on the GPU.
+  void follow(Stream other);
+  /// Calls `release(owner)` when all work so far is done: now, or in a later call.
+  void release_later(void* owner, void (*release)(void*));
 
   static constexpr size_t kMostAhead = 64;
+  static constexpr uint64_t kCopyBit = uint64_t{1} << 63;  // of the numbers of copies
+  static constexpr uint64_t kAllWork = UINT64_MAX;
 
  private:
   struct Work {
@@ -137,7 +168,12 @@ class Gpu {
   void set(Address to, const void* value, size_t bytes, Stream on) const;
   void mark();
   void look(uint64_t number);
+  static uint64_t copy_of(uint64_t number) { return number & ~kCopyBit; }
+  EventHandle event_of_copy(uint64_t copy) const;
+  void look_at_copy(uint64_t copy);
+  void make_copies_wait(uint64_t used);
   [[noreturn]] void fail_broken(Result result);
+  void release_done();
 
   Context context_ = nullptr;
   int generation_;
@@ -147,9 +183,21 @@ class Gpu {
   std::deque<Mark> marks_;                            // of what is not known to be done
   uint64_t given_ = 0, marked_ = 0, marks_made_ = 0;  // numbers of the last, and how many
   std::chrono::steady_clock::time_point last_mark_{};
-  std::atomic<uint64_t> done_ = 0;
+  std::atomic<uint64_t> done_ = 0, submitted_ = 0;
+  static constexpr size_t kMostCopies = 32;
+  EventHandle copy_events_[kMostCopies] = {};  // used in turn
+  uint64_t copies_ = 0;                        // that were submitted
+  std::atomic<uint64_t> copies_done_ = 0, joined_ = 0;
   std::string broken_;  // what all use of it reports from now on
   Staging staging_{*this};
+  /// Memory of others that work under way uses.
+  struct Borrowed {
+    uint64_t number;  // of the last work
+    void* owner;
+    void (*release)(void*);
+  };
+  std::deque<Borrowed> borrowed_;
+  std::atomic<size_t> borrowed_count_ = 0;
 };
 
 }  // namespace tn::cuda

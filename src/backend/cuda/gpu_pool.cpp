@@ -13,6 +13,8 @@ struct Pool::Block {
   Pool* pool;
   Address at;
   size_t capacity, requested;
+  uint64_t used = Gpu::kAllWork;  // the last work that may use it
+  uint64_t copy = 0;              // that may be under way to it
 };
 
 Pool::Pool(Gpu& gpu) : gpu_(gpu) {}
@@ -33,11 +35,18 @@ Result Pool::allocate(size_t bytes, Address& at) {
 /// A kept block, or a new one; null: there is no memory. Under the lock.
 Pool::Block* Pool::find(size_t bytes) {
   auto at = kept_.find(bytes);
-  if (at != kept_.end() && !at->second.empty()) {
-    Block* block = at->second.back();
-    at->second.pop_back();
-    kept_bytes_ -= block->capacity;
-    return block;
+  if (at != kept_.end()) {
+    // One to which a copy is under way that no work waits for is left alone.
+    auto is_free = [&](const Block* block) { return gpu_.has_joined(block->copy); };
+    std::vector<Block*>& blocks = at->second;
+    auto last = std::find_if(blocks.rbegin(), blocks.rend(), is_free);
+    if (last != blocks.rend()) {
+      Block* block = *last;
+      blocks.erase(last.base() - 1);
+      kept_bytes_ -= block->capacity;
+      block->copy = 0;
+      return block;
+    }
   }
   Address address = 0;
   if (allocate(bytes, address) != kSuccess) return nullptr;
@@ -90,10 +99,21 @@ void Pool::give_back(void* owner) {
   auto* block = static_cast<Block*>(owner);
   Pool& pool = *block->pool;
   if (!pool.gpu_.is_own_process()) return;  // it is the parent's
+  block->used = pool.gpu_.submitted();
   std::lock_guard lock(pool.mutex_);
   pool.active_ -= block->requested;
   pool.kept_bytes_ += block->capacity;
   pool.kept_[block->capacity].push_back(block);
+}
+
+uint64_t Pool::last_use(const Buffer& buffer) {
+  bool is_own = buffer.owner && buffer.release_owner == &Pool::give_back;
+  return is_own ? static_cast<const Block*>(buffer.owner)->used : Gpu::kAllWork;
+}
+
+void Pool::set_copy(const Buffer& buffer, uint64_t number) {
+  if (buffer.owner && buffer.release_owner == &Pool::give_back)
+    static_cast<Block*>(buffer.owner)->copy = number;
 }
 
 void Pool::clear() {
@@ -111,6 +131,7 @@ void Pool::clear() {
       gpu_.driver.cuMemFreeAsync(block->at, gpu_.stream);
       delete block;
     }
+  gpu_.driver.cuStreamSynchronize(gpu_.copying);
   gpu_.driver.cuStreamSynchronize(gpu_.stream);
   DeviceNumber device = 0;
   MemoryPool pool = nullptr;

@@ -4,25 +4,21 @@
 #include <map>
 #include <mutex>
 
-#include "backend/cuda/assembler.h"
 #include "backend/cuda/cuda_backend.h"
 #include "backend/cuda/plan_state.h"
 #include "base/error.h"
-#include "storage/disk_cache.h"
 
 namespace tn::cuda {
 namespace {
 
-/// Machine code for a GPU; PTX where nothing but the driver assembles.
-std::string assembled(std::string_view ptx, int architecture) {
-  if (!assembles_own) return std::string(ptx);
-  std::string key = format("prebuilt {} {} {}", architecture, assembler_name(), ptx);
-  DiskCache& cache = DiskCache::shared();
-  if (std::optional<std::string> kept = cache.get(key)) return std::move(*kept);
-  std::string made = assemble(ptx, architecture);
-  if (made.empty()) return std::string(ptx);
-  cache.put(key, made);
-  return made;
+struct OwnCode {
+  std::mutex mutex;
+  std::map<const char*, std::string> brought;  // PTX of files, by what the library has for it
+  std::map<std::pair<std::string, int>, std::shared_ptr<const KernelImage>> images;
+};
+OwnCode& own_code() {
+  static auto& only = *new OwnCode;
+  return only;
 }
 
 /// PTX with one of its kernels: assembling all of them would take seconds.
@@ -45,18 +41,25 @@ std::string only_kernel(std::string_view ptx, std::string_view name) {
 /// be several GPUs.
 std::shared_ptr<const KernelImage> image_of(std::string_view ptx, const std::string& name,
                                             int architecture) {
-  static std::mutex mutex;
-  static auto& images =
-      *new std::map<std::pair<std::string, int>, std::shared_ptr<const KernelImage>>;
-  std::lock_guard lock(mutex);
-  std::shared_ptr<const KernelImage>& image = images[{name, architecture}];
-  if (!image)
-    image = std::make_shared<const KernelImage>(
-        KernelImage{assembled(only_kernel(ptx, name), architecture)});
+  OwnCode& all = own_code();
+  std::lock_guard lock(all.mutex);
+  std::shared_ptr<const KernelImage>& image = all.images[{name, architecture}];
+  if (image) return image;
+  auto brought = all.brought.find(ptx.data());
+  std::string text = only_kernel(brought == all.brought.end() ? ptx : brought->second, name);
+  bool assembles = assemble_own && assembles_own;
+  image = std::make_shared<const KernelImage>(
+      KernelImage{assembles ? assemble_own(text, architecture) : std::move(text)});
   return image;
 }
 
 }  // namespace
+
+void take_own_code(std::string_view ptx, std::string_view code) {
+  OwnCode& all = own_code();
+  std::lock_guard lock(all.mutex);
+  all.brought.try_emplace(ptx.data(), code);
+}
 
 std::string_view own_name(DType type) {
   switch (type) {

@@ -10,8 +10,14 @@ namespace tn::cuda {
 
 constexpr int kOwnThreads = 256;  // of a block of most own kernels
 
+/// Makes machine code of PTX, or gives the text back. The code generator sets it; libtenon_rt has
+/// none, and files bring the code.
+inline std::string (*assemble_own)(std::string_view ptx, int architecture) = nullptr;
 /// False in tests, for a mock of the driver: their PTX is loaded as it is.
 inline bool assembles_own = true;
+
+/// Takes the PTX of a file for what the library has, `ptx`, from now on.
+void take_own_code(std::string_view ptx, std::string_view code);
 
 /// Puts a kernel of `ptx`, which takes one structure, on the stream of the call under way. Nothing
 /// for no blocks.

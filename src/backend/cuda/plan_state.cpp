@@ -342,6 +342,8 @@ std::shared_ptr<const PlacedPlan> PlanState::body(const ControlStep& step, size_
   std::vector<Bound> constants;
   for (const Bound& value : plan->constants)
     constants.push_back(value.is_absent() ? value : copy_to(device_, value, value.bytes()));
+  for (const Bound& value : constants)
+    if (!value.is_absent()) gpu_.join(value.buffer->ready);
   auto placed = std::make_shared<const PlacedPlan>(PlacedPlan{device_, plan, std::move(constants)});
   std::lock_guard lock(bodies_mutex_);
   if (auto known = find()) return known;

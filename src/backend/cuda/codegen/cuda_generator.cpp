@@ -4,6 +4,7 @@
 #include "backend/cuda/assembler.h"
 #include "backend/cuda/codegen/cuda_codegen.h"
 #include "backend/cuda/cuda_backend.h"
+#include "backend/cuda/own_kernels.h"
 #include "backend/llvm/kernel_cache.h"
 #include "backend/llvm/llvm_session.h"
 #include "backend/llvm/requests.h"
@@ -16,9 +17,13 @@ using codegen::KernelCache;
 
 namespace {
 
+/// Of a target that is named.
+int16_t arch_of(const Target& target) { return static_cast<int16_t>(architecture_of(target)); }
+
 /// What a kernel computes and for which GPUs.
-std::string key_of(const KernelRequest& request, int16_t arch) {
-  return format("sm_{} {}", arch, codegen::text_of(request));
+std::string key_of(const KernelRequest& request, const Target& target) {
+  return format("{}_{} {}", is_portable(target) ? "ptx" : "sm", arch_of(target),
+                codegen::text_of(request));
 }
 
 std::string disk_key(std::string_view key, const KernelRequest& request) {
@@ -33,7 +38,8 @@ struct MadeKernel {
 };
 
 /// From the disk, or compiled, assembled where an assembler is found, and left there.
-MadeKernel make(const std::string& key, const KernelRequest& request, int16_t arch) {
+MadeKernel make(const std::string& key, const KernelRequest& request, const Target& target) {
+  int16_t arch = arch_of(target);
   if (arch < kLeastArch) return {};
   DiskCache& disk = DiskCache::shared();
   std::string entry = disk_key(key, request);
@@ -43,7 +49,7 @@ MadeKernel make(const std::string& key, const KernelRequest& request, int16_t ar
   }
   if (!codegen::llvm_is_usable()) return {};
   Generated made = generate(make_schedule(request), arch);
-  std::string image = assemble(made.ptx, arch);
+  std::string image = is_portable(target) ? "" : assemble(made.ptx, arch);
   if (image.empty()) image = std::move(made.ptx);
   std::string bytes = kernel_to_bytes(made.numbers, image);
   disk.put(entry, bytes);
@@ -57,9 +63,9 @@ class CudaGenerator final : public CodeGenerator {
       std::span<const KernelRequest> requests, const Target& target,
       KernelCounts* counts) const override {
     std::vector<std::string> keys;
-    for (const KernelRequest& request : requests) keys.push_back(key_of(request, target.arch));
+    for (const KernelRequest& request : requests) keys.push_back(key_of(request, target));
     auto make_one = [&](size_t i) -> KernelCache::Made {
-      MadeKernel made = make(keys[i], requests[i], target.arch);
+      MadeKernel made = make(keys[i], requests[i], target);
       return {std::move(made.code), made.from_disk};
     };
     return KernelCache::shared().get(keys, make_one, counts);
@@ -67,18 +73,18 @@ class CudaGenerator final : public CodeGenerator {
   std::vector<std::string> compile_to_bytes(std::span<const KernelRequest> requests,
                                             const Target& target) const override {
     return codegen::bytes_of_all(requests.size(), [&](size_t i) {
-      return make(key_of(requests[i], target.arch), requests[i], target.arch).bytes;
+      return make(key_of(requests[i], target), requests[i], target).bytes;
     });
   }
   std::string why_interpreted(const KernelRequest&, const Target& target) const override {
-    if (target.arch < kLeastArch) return "code for GPUs begins with sm_80";
+    if (arch_of(target) < kLeastArch) return "code for GPUs begins with sm_80";
     return codegen::llvm_is_usable() ? "" : "the code generator ran out of memory when it started";
   }
   std::string ir(const KernelRequest& request, const Target& target) const override {
-    return ir_text(make_schedule(request), target.arch);
+    return ir_text(make_schedule(request), arch_of(target));
   }
   std::string assembly(const KernelRequest& request, const Target& target) const override {
-    return generate(make_schedule(request), target.arch).ptx;
+    return generate(make_schedule(request), arch_of(target)).ptx;
   }
   std::string_view version() const override { return codegen::source_hash(); }
   KernelCacheStats cache_stats() const override { return KernelCache::shared().stats(); }
@@ -87,8 +93,20 @@ class CudaGenerator final : public CodeGenerator {
 
 }  // namespace
 
-[[maybe_unused]] static const bool kRegistered =
-    (register_backend(DeviceKind::cuda, backend), true);
+/// Machine code of what the build has compiled, from the disk if it is there; PTX where nothing but
+/// the driver assembles.
+static std::string assembled(std::string_view ptx, int architecture) {
+  std::string key = format("prebuilt {} {} {}", architecture, assembler_name(), ptx);
+  DiskCache& cache = DiskCache::shared();
+  if (std::optional<std::string> kept = cache.get(key)) return std::move(*kept);
+  std::string made = assemble(ptx, architecture);
+  if (made.empty()) return std::string(ptx);
+  cache.put(key, made);
+  return made;
+}
+
+/// The backend registers itself when it is linked, which this sees to.
+[[maybe_unused]] static const bool kLinked = (assemble_own = assembled, backend(), true);
 
 const CodeGenerator& generator() {
   static constexpr CudaGenerator made;

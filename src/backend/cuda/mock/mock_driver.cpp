@@ -187,6 +187,7 @@ void make_device(Driver& d) {
   };
   d.cuCtxSetCurrent = [](Context c) { return current = c, kSuccess; };
   d.cuCtxGetCurrent = [](Context* out) { return *out = current, kSuccess; };
+  d.cuCtxSynchronize = [] { return ++mock().synchronized, mock().broken; };
 }
 
 void make_memory(Driver& d) {
@@ -227,7 +228,9 @@ void make_memory(Driver& d) {
 void make_streams(Driver& d) {
   d.cuStreamCreate = [](Stream* out, unsigned) { return *out = new StreamOfDriver, kSuccess; };
   d.cuStreamSynchronize = [](Stream) { return mock().broken; };
-  d.cuStreamWaitEvent = [](Stream, EventHandle, unsigned) { return mock().broken; };
+  d.cuStreamWaitEvent = [](Stream stream, EventHandle, unsigned) {
+    return mock().waiting.push_back(stream), mock().broken;
+  };
   d.cuStreamBeginCapture_v2 = [](Stream stream, int) {
     return stream->capturing = new GraphOfDriver, kSuccess;
   };
@@ -236,8 +239,10 @@ void make_streams(Driver& d) {
     return kSuccess;
   };
   d.cuEventCreate = [](EventHandle* out, unsigned) { return *out = new EventOfDriver, kSuccess; };
-  d.cuEventRecord = [](EventHandle event, Stream) {
+  d.cuEventRecord = [](EventHandle event, Stream stream) {
     static int recorded = 0;
+    if (stream && stream == mock().gone) return 400;
+    mock().recorded.push_back(stream);
     return event->recorded = ++recorded, kSuccess;
   };
   d.cuEventElapsedTime = [](float* out, EventHandle from, EventHandle to) {

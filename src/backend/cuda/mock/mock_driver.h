@@ -30,9 +30,12 @@ struct Mock {
   bool is_busy = false;                                  // no work is done
   int launches_left = -1;                                // until one fails; -1: none does
   // Counted.
-  int launches = 0, graph_launches = 0, graphs_built = 0, nodes_set = 0, allocations = 0;
+  int launches = 0, graph_launches = 0, graphs_built = 0, nodes_set = 0, allocations = 0,
+      synchronized = 0;
   size_t allocated = 0;
-  std::vector<std::string> log;  // names of kernels as they run
+  std::vector<std::string> log;           // names of kernels as they run
+  std::vector<Stream> recorded, waiting;  // on which events were recorded, and which waited
+  Stream gone = nullptr;                  // a stream that does not exist any more
 };
 Mock& mock();
 const Driver& mock_driver();

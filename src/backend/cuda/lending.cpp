@@ -1,0 +1,74 @@
+#include "backend/cuda/lending.h"
+
+#include <memory>
+
+#include "backend/cuda/cuda_runtime.h"
+#include "backend/cuda/gpu.h"
+#include "runtime/device.h"
+
+namespace tn::cuda {
+namespace {
+
+/// The driver has the same numbers for its own streams.
+Stream handle_of(int64_t stream) { return reinterpret_cast<Stream>(stream); }
+
+/// What is behind a buffer of another library.
+struct Lender {
+  Gpu* gpu;
+  void* owner;
+  void (*release)(void*);
+};
+
+void give_back(void* owner) {
+  std::unique_ptr<Lender> lender(static_cast<Lender*>(owner));
+  if (!lender->gpu->is_own_process()) return;  // it is the parent's
+  lender->gpu->release_later(lender->owner, lender->release);
+}
+
+Address address_of(const Buffer& buffer) { return reinterpret_cast<Address>(buffer.address); }
+
+}  // namespace
+
+int64_t stream_of(Device device) {
+  usable_runtime(device);
+  return reinterpret_cast<int64_t>(gpu_of(device).stream);
+}
+
+void* lend(const Bound& value, int64_t stream) {
+  const Buffer& buffer = *value.buffer;
+  usable_runtime(buffer.device);
+  Gpu& gpu = gpu_of(buffer.device);
+  gpu.join(buffer.ready);
+  if (stream != kNoStream) gpu.lend(handle_of(stream));
+  return static_cast<char*>(buffer.address) + value.offset;
+}
+
+void wait_for_stream(Device device, int64_t stream) noexcept {
+  try {
+    Gpu& gpu = gpu_of(device);
+    if (gpu.is_own_process()) gpu.follow(handle_of(stream == kNoStream ? kLegacyStream : stream));
+  } catch (...) {  // the GPU has failed, which its next user is told
+  }
+}
+
+BufferRef borrow(Device device, void* address, size_t bytes, void* owner, void (*release)(void*)) {
+  usable_runtime(device);
+  Gpu& gpu = gpu_of(device);
+  auto lender = std::make_unique<Lender>(Lender{&gpu, owner, release});
+  uint64_t ready = gpu.give([](Stream) {}, [] { return "work of another library"; });
+  BufferRef made = adopt(address, bytes, lender.release(), give_back, true);
+  made->device = device;
+  made->ready = ready;
+  return made;
+}
+
+BufferRef copied(const Bound& from, size_t bytes) {
+  BufferRef made = allocate(bytes, from.buffer->device);
+  Address at = address_of(*from.buffer) + static_cast<Address>(from.offset);
+  Gpu& gpu = gpu_of(from.buffer->device);
+  gpu.join(from.buffer->ready);
+  made->ready = gpu.copy_within(address_of(*made), at, bytes);
+  return made;
+}
+
+}  // namespace tn::cuda

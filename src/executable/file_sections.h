@@ -1,0 +1,19 @@
+#pragma once
+// Names of sections that hold code for devices other than the CPU.
+#include <string>
+
+#include "base/text.h"
+#include "plan/target.h"
+
+namespace tn {
+
+/// The kernel sets that targets of GPUs share.
+inline constexpr const char* kOtherPlan = "cuda";
+
+/// Code of library kernels that libtenon_rt does not have, among those of kind `code`.
+inline std::string library_section(const Target& target) {
+  return format("library {}", name_of(target));
+}
+inline bool is_library_section(std::string_view name) { return name.starts_with("library "); }
+
+}  // namespace tn

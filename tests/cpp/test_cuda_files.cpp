@@ -1,0 +1,268 @@
+// Executables with code for GPUs, and memory that other libraries share, against a mock of the
+// driver.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "backend/cuda/cuda_library.h"
+#include "backend/cuda/cuda_runtime.h"
+#include "backend/cuda/lending.h"
+#include "backend/cuda/own_kernels.h"
+#include "backend/cuda/prebuilt/prebuilt.h"
+#include "base/bytes.h"
+#include "compiler/compiler.h"
+#include "errors.h"
+#include "eval/eval.h"
+#include "executable_models.h"
+#include "functions/executable.h"
+#include "ir/interned.h"
+#include "ir/node.h"
+#include "mock_plans.h"
+#include "runtime/device.h"
+#include "tenon/matmul_precision.h"
+#include "tenon/tenon.h"
+
+using namespace tn;
+
+namespace {
+
+/// A mock of a GPU of some compute capability.
+struct WithGpu : WithMock {
+  explicit WithGpu(int major) {
+    mock().major = major;
+    cuda::forget_gpus();
+    cuda::assembles_own = false;
+  }
+  ~WithGpu() {
+    mock().major = 0;
+    mock().kernels.erase("part0");
+    cuda::forget_gpus();
+    clear_plans();
+    cuda::assembles_own = true;
+  }
+};
+
+/// As in libtenon_rt.
+struct WithoutCompiler {
+  const Compiler* kept = std::exchange(compiler, nullptr);
+  ~WithoutCompiler() { compiler = kept; }
+};
+
+Executable doubled() {
+  return compile_ahead([](const Tensors& x) { return Tensors{x[0] * 2 + 1}; },
+                       {{.shape = {4}, .name = "x"}}, {.name = "doubled"});
+}
+
+std::vector<Target> named(const std::vector<std::string>& names) {
+  return targets_named(names, "test");
+}
+
+std::shared_ptr<const Program> program_in(const std::string& file, Device device = {}) {
+  return Program::read(tnx::File::over(file, "f.tnx"), {.trust = true, .device = device});
+}
+
+void add_doubled_kernel() {
+  mock().kernels["part0"] = {2, [](const uint64_t* p, int64_t, int64_t) {
+                               for (int i = 0; i < 4; ++i)
+                                 floats_at(p[1])[i] = 2 * floats_at(p[0])[i] + 1;
+                             }};
+}
+
+/// Without evaluation, which needs the compiler.
+std::vector<float> run_on(const Program& program, Device device) {
+  RecordScope scope;
+  BufferRef host = allocate(4 * sizeof(float));
+  for (int i = 0; i < 4; ++i) host.data<float>()[i] = static_cast<float>(i);
+  ProgramValue in{on_device(intern(DType::f32, Shape{4}), device),
+                  copy_to(device, {host, 0}, host.bytes())};
+  std::vector<ProgramValue> out = program.run({&in, 1}, {});
+  HostView view(out[0].value);
+  return {view.data<float>(), view.data<float>() + 4};
+}
+
+}  // namespace
+
+TEST_CASE("cuda: executables hold code for GPUs, and run it without a compiler") {
+  WithGpu gpu(8);
+  add_doubled_kernel();
+  std::string file = saved(doubled(), named({"native", "sm_80", "ptx_80"}));
+  auto sections = tnx::File::over(file);
+  CHECK(sections->has(tnx::Kind::plan, "cuda"));
+  CHECK(sections->has(tnx::Kind::code, "sm_80"));
+  CHECK(sections->has(tnx::Kind::code, "ptx_80"));
+  CHECK_FALSE(sections->has(tnx::Kind::code, "library sm_80"));  // it calls no library
+  WithoutCompiler runtime;
+  auto program = program_in(file, Device("cuda"));
+  CHECK(program->target == "sm_80");
+  CHECK(run_on(*program, Device("cuda")) == std::vector<float>{1, 3, 5, 7});
+  CHECK(std::ranges::count(mock().log, "part0") > 0);
+  auto on_cpu = program_in(file);
+  CHECK(run_on(*on_cpu, Device()) == std::vector<float>{1, 3, 5, 7});
+}
+
+TEST_CASE("cuda: machine code serves its generation of GPUs, and text all later ones") {
+  WithGpu gpu(9);
+  add_doubled_kernel();
+  std::string both = saved(doubled(), named({"sm_80", "ptx_80"}));
+  std::string one = saved(doubled(), named({"native", "sm_80"}));
+  std::string level(name_of(host_target()));
+  WithoutCompiler runtime;
+  CHECK(program_in(both, Device("cuda"))->target == "ptx_80");
+  CHECK(run_on(*program_in(both, Device("cuda")), Device("cuda")) ==
+        std::vector<float>{1, 3, 5, 7});
+  CHECK(error_in([&] { run_on(*program_in(one, Device("cuda")), Device("cuda")); }) ==
+        "load: doubled: there is no code for cuda:0 (sm_90) in the file: it has " + level +
+            ", sm_80\n  hint: save it with code for this GPU, save(path, targets=[...]), or for "
+            "all, ptx_80");
+  CHECK(contains(error_in([&] { program_in(both); }),
+                 "load: f.tnx: it has code for ptx_80, sm_80 only"));
+}
+
+TEST_CASE("cuda: the whole library compiles for GPUs that a file has no code for") {
+  std::string file = saved(doubled(), named({"native", "sm_80"}));
+  WithMock with;
+  auto program = program_in(file);
+  CHECK(run_on(*program, Device("cuda")) == std::vector<float>{1, 3, 5, 7});
+}
+
+TEST_CASE("cuda: files bring the library kernels that the runtime does not have") {
+  if (cuda::sort_ptx().empty()) return;
+  WithGpu gpu(8);
+  Executable sorted = compile_ahead([](const Tensors& x) { return Tensors{sort(x[0], 0)}; },
+                                    {{.shape = {4}, .name = "x"}}, {.name = "sorted"});
+  std::string file = saved(sorted, named({"native", "sm_80"}));
+  auto sections = tnx::File::over(file);
+  std::string code = sections->read(tnx::Kind::code, "library sm_80");
+  CHECK(contains(code, "sort_tiles"));
+  CHECK_FALSE(contains(code, "conv_f32_large"));
+  CHECK(cuda::take_library_code(code, 80));
+  tnx::Writer other;
+  for (const tnx::SectionInfo& s : sections->sections()) {
+    if (s.kind == tnx::Kind::weights) continue;  // there are none
+    std::string bytes = sections->read(s.kind, s.name);
+    if (s.name == "library sm_80") {
+      ByteWriter strange;
+      strange(std::string_view("another")), strange(uint64_t{0});
+      bytes = std::move(strange.bytes);
+    }
+    other.add(s.kind, s.name, std::move(bytes));
+  }
+  WithoutCompiler runtime;
+  CHECK(error_in([&] { run_on(*program_in(other.bytes(), Device("cuda")), Device("cuda")); }) ==
+        "load: f.tnx: another version of tenon wrote its library kernels for sm_80\n  hint: save "
+        "it again with this version");
+}
+
+TEST_CASE("cuda: functions that the host computes in part have no code for GPUs in files") {
+  CHECK(contains(error_in([] {
+                   compile_ahead([](const Tensors& x) { return Tensors{cholesky(x[0])}; },
+                                 {{.shape = {4, 4}, .name = "x"}},
+                                 {.name = "f", .plan = {.targets = {"sm_80"}}});
+                 }),
+                 "f(): files hold no code for sm_80 of a function with cholesky: the host "
+                 "computes it"));
+}
+
+TEST_CASE("cuda: a compiled function has no target that is a GPU") {
+  CHECK(contains(error_in([] {
+                   compile([](const Tensors& x) { return x; }, {.plan = {.targets = {"sm_90"}}});
+                 }),
+                 "target_hardware: sm_90 is for files: a compiled function runs where its "
+                 "arguments are"));
+}
+
+TEST_CASE("cuda: files keep the precision of products") {
+  set_matmul_precision("exact");
+  Executable made = compile_ahead([](const Tensors& x) { return Tensors{matmul(x[0], x[0])}; },
+                                  {{.shape = {4, 4}}});
+  set_matmul_precision("highest");
+  auto program = program_in(saved(made, named({"native"})));
+  CHECK(program->options().products == Products::exact);
+  CHECK(program->plan({})->products == Products::exact);
+  auto usual = program_in(saved(doubled(), named({"native"})));
+  set_matmul_precision("high");
+  CHECK(usual->options().products == Products::highest);
+  set_matmul_precision("highest");
+}
+
+TEST_CASE("cuda: memory of a GPU that is lent is used again behind the borrower's stream") {
+  WithMock with;
+  Device gpu("cuda");
+  cuda::Gpu& its = cuda::gpu_of(gpu);
+  Tensor x = arange(0, 4, 1, float32).to(gpu);
+  eval({x});
+  Bound value = bound_of(slot_of(x));
+  auto* other = reinterpret_cast<cuda::Stream>(uint64_t{0x700});
+  mock().recorded.clear(), mock().waiting.clear();
+  CHECK(cuda::lend(value, 0x700) == value.buffer->address);
+  CHECK(mock().recorded == std::vector{its.stream});
+  CHECK(mock().waiting == std::vector{other});
+  cuda::lend(value, cuda::kNoStream);
+  CHECK(mock().waiting.size() == 1);
+  mock().recorded.clear(), mock().waiting.clear();
+  cuda::wait_for_stream(gpu, 0x700);
+  CHECK(mock().recorded == std::vector{other});
+  CHECK(mock().waiting == std::vector{its.stream});
+  mock().gone = other, mock().waiting.clear();
+  int before = mock().synchronized;
+  cuda::wait_for_stream(gpu, 0x700);  // a stream that its library has destroyed
+  CHECK(mock().synchronized == before + 1);
+  CHECK(mock().waiting.empty());
+  mock().gone = nullptr;
+}
+
+TEST_CASE("cuda: memory of others is given back when no work uses it") {
+  WithMock with;
+  Device gpu("cuda");
+  cuda::Gpu& its = cuda::gpu_of(gpu);
+  BufferRef lender = allocate(64, gpu);
+  static int released;
+  released = 0;
+  auto borrow = [&] {
+    return cuda::borrow(gpu, lender->address, 64, &released,
+                        [](void* n) { ++*static_cast<int*>(n); });
+  };
+  BufferRef borrowed = borrow();
+  CHECK(borrowed->read_only);
+  CHECK(borrowed->device == gpu);
+  its.wait(borrowed->ready);
+  borrowed.reset();
+  CHECK(released == 1);
+  borrowed = borrow();
+  mock().is_busy = true;
+  borrowed.reset();
+  CHECK(released == 1);  // its work is under way
+  mock().is_busy = false;
+  its.wait_for_all();
+  CHECK(released == 2);
+}
+
+TEST_CASE("cuda: the work that a GPU failed in is named, also when its event is not recorded yet") {
+  WithMock with;
+  cuda::Gpu& gpu = cuda::gpu_of(Device("cuda"));
+  gpu.wait(gpu.give([](cuda::Stream) {}, [] { return "before"; }));
+  for (int i = 0; i < 5; ++i) gpu.give([](cuda::Stream) {}, [i] { return format("work {}", i); });
+  mock().broken = 700;
+  std::string error = error_in([&] {
+    gpu.give([](cuda::Stream) { throw_internal("cuLaunchKernel fails"); }, [] { return "last"; });
+  });
+  mock().broken = 0;
+  CHECK(contains(error, "work 0; or work 1; or work 2; or one of 2 that were submitted later"));
+  cuda::forget_gpus();
+  clear_plans();
+}
+
+TEST_CASE("cuda: convolutions whose windows reach too far for kernels are refused") {
+  if (cuda::convolution_ptx().empty()) return;
+  Tensor made = conv(zeros({1, 1, 4}), ones({1, 1, 1}), Ints{1}, Offsets{(int64_t{1} << 31) - 1});
+  Node& node = *made.node();
+  std::vector<TypeRef> in, out = {type_of(made)};
+  for (int i = 0; i < node.ins; ++i) in.push_back(node.inputs()[i].node->slots()[0].type);
+  const LibraryKernel* kernel = cuda::library_kernel(*node.op, in, cuda::target_of(90));
+  REQUIRE(kernel);
+  const void* from[2] = {};
+  void* to[1] = {};
+  CHECK(contains(
+      error_in([&] { kernel->run({node.attrs->data, in, out, from, to}); }),
+      "conv: windows reach 6442450944 places along an axis, and GPUs count to 2147483647"));
+}
