@@ -1,5 +1,5 @@
 # Device code that is part of the library: src/backend/cuda/prebuilt/*.cu, compiled to PTX by clang
-# without the CUDA toolkit, as text in a C++ source. Without clang there is none, and the library
+# without the CUDA toolkit, and packed in a C++ source. Without clang there is none, and the library
 # says what it cannot do then.
 #
 # libtenon_rt has no such code: executables bring what they need of it (library_code in
@@ -40,6 +40,7 @@ std::string_view prebuilt_version() { return \"${version}\"; }
 endif()
 if(CMAKE_SCRIPT_MODE_FILE)
   set(text "")
+  set(packed "")
   if(clang)
     execute_process(
       COMMAND ${clang} --target=nvptx64-nvidia-cuda -x c++ -std=c++20 -march=${arch} -Xclang
@@ -51,12 +52,20 @@ if(CMAKE_SCRIPT_MODE_FILE)
       string(REGEX REPLACE "(\\.entry [^)]*\\))" "\\1\n.maxntid ${threads}, 1, 1\n.minnctapersm 1"
              text "${text}")
     endif()
+    file(WRITE ${out}.ptx "${text}")
+    file(ARCHIVE_CREATE OUTPUT ${out}.zst PATHS ${out}.ptx FORMAT raw COMPRESSION Zstd
+         COMPRESSION_LEVEL 9)
+    file(READ ${out}.zst packed HEX)
+    string(REGEX REPLACE "(..)" "0x\\1," packed "${packed}")
   endif()
-  file(WRITE ${out} "#include \"backend/cuda/prebuilt/prebuilt.h\"
+  string(LENGTH "${text}" length)
+  file(WRITE ${out} "#include \"backend/cuda/prebuilt/unpacked.h\"
 
 namespace tn::cuda {
 std::string_view ${name}_ptx() {
-  return R\"ptx(${text})ptx\";
+  static constexpr unsigned char packed[] = {${packed}0};
+  static const std::string text = unpacked({packed, sizeof packed - 1}, ${length});
+  return text;
 }
 }  // namespace tn::cuda
 ")

@@ -82,7 +82,7 @@ class Inspector {
   std::vector<std::string> targets() const {
     std::vector<std::string> levels;
     for (const tnx::SectionInfo& s : file_->sections())
-      if (s.kind == tnx::Kind::code && !is_library_section(s.name)) levels.push_back(s.name);
+      if (s.kind == tnx::Kind::code && s.name != kLibraryCode) levels.push_back(s.name);
     return levels;
   }
 

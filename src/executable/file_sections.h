@@ -11,9 +11,6 @@ namespace tn {
 inline constexpr const char* kOtherPlan = "cuda";
 
 /// Code of library kernels that libtenon_rt does not have, among those of kind `code`.
-inline std::string library_section(const Target& target) {
-  return format("library {}", name_of(target));
-}
-inline bool is_library_section(std::string_view name) { return name.starts_with("library "); }
+inline constexpr const char* kLibraryCode = "library";
 
 }  // namespace tn

@@ -166,7 +166,7 @@ std::optional<Target> best_for(const tnx::File& file, const Target& device) {
 std::vector<std::string> held_by(const tnx::File& file) {
   std::vector<std::string> names;
   for (const tnx::SectionInfo& s : file.sections())
-    if (s.kind == Section::code && !is_library_section(s.name)) names.push_back(s.name);
+    if (s.kind == Section::code && s.name != kLibraryCode) names.push_back(s.name);
   return names;
 }
 
@@ -187,8 +187,8 @@ struct CodeElsewhere {
     LastingScope lasting;
     std::vector<std::string> code =
         kernels_in(*file, executed(*file, Section::code, name, digests));
-    if (std::string library = library_section(*target); file->has(Section::code, library)) {
-      std::string bytes = executed(*file, Section::code, library, digests);
+    if (file->has(Section::code, kLibraryCode)) {
+      std::string bytes = executed(*file, Section::code, kLibraryCode, digests);
       bool is_known = parsed(*file, "code", "", [&](ByteReader&) {
         return backend_of(device).take_library_code(bytes);
       });

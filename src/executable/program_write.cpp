@@ -131,11 +131,9 @@ void Program::write(tnx::Writer& out, std::span<const Target> targets, bool debu
   if (!other.empty()) {
     code.push_back({Section::plan, kOtherPlan, std::move(sets.other_plan)});
     std::ranges::move(code_of(other, sets.other_code, tnx::Codec::zstd), std::back_inserter(code));
-    for (const Target& target : other)
-      if (std::string bytes =
-              backend_of(target).library_code(library_kernels_of(others.sets, target));
-          !bytes.empty())
-        code.push_back({Section::code, library_section(target), std::move(bytes)});
+    const Target& target = other.front();
+    std::string bytes = backend_of(target).library_code(library_kernels_of(others.sets, target));
+    if (!bytes.empty()) code.push_back({Section::code, kLibraryCode, std::move(bytes)});
   }
   std::string meta = meta_bytes(debug ? signature_ : without_places(signature_), options_);
   std::string constants = write_constants(out, constants_, sets);
