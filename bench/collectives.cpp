@@ -1,5 +1,6 @@
-// Sums over workers: through shared memory between threads, and, where mpirun starts this program
-// (bench/collectives.py), between machines, beside MPI's own.
+// Sums over workers. all_reduce: threads of a mesh. all_reduce_shared: processes of `tenon launch`,
+// through shared memory, here as threads. Where mpirun starts this program (bench/collectives.py),
+// between machines, beside MPI's own.
 // The benchmark library divides the times of rows with threads by these: times 8, a sum of 8.
 #include <benchmark/benchmark.h>
 #include <dlfcn.h>
@@ -9,11 +10,13 @@
 #include <memory>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "workers/launch_environment.h"
 #include "workers/machines_transport.h"
 #include "workers/shared_transport.h"
+#include "workers/thread_transport.h"
 
 using namespace tn;
 using namespace tn::workers;
@@ -28,12 +31,26 @@ static CollectiveCall sum_of(std::vector<float>& x, std::vector<float>& y) {
           .out = y.data()};
 }
 
-static void all_reduce(benchmark::State& state) {
-  SharedTransport worker(memory, state.thread_index());
-  std::vector<float> x(static_cast<size_t>(state.range(0) / 4), 1.5f), y(x.size());
-  CollectiveCall call = sum_of(x, y);
+static std::unique_ptr<ThreadGroup> threads;
+
+static void sum_again(benchmark::State& state, Transport& worker, bool in_place) {
+  std::vector<float> x(static_cast<size_t>(state.range(0) / 4)), y(x.size());
+  CollectiveCall call = sum_of(x, in_place ? x : y);
   for (auto _ : state) worker.run(call);
   benchmark::DoNotOptimize(y.data());
+}
+
+static void all_reduce(benchmark::State& state) {
+  ThreadTransport worker(*threads, state.thread_index());
+  sum_again(state, worker, false);
+}
+static void all_reduce_in_place(benchmark::State& state) {
+  ThreadTransport worker(*threads, state.thread_index());
+  sum_again(state, worker, true);
+}
+static void all_reduce_shared(benchmark::State& state) {
+  SharedTransport worker(memory, state.thread_index());
+  sum_again(state, worker, false);
 }
 
 // The sum of every process that mpirun started, by Tenon or by the library. A process does one of
@@ -80,16 +97,24 @@ static const bool registered = [] {
           ->Iterations(std::clamp<int64_t>((64 << 20) / bytes, 8, 400))  // equal on all processes
           ->UseRealTime();
   }
-  for (int workers : {2, 4, 8})
-    if (workers <= static_cast<int>(std::thread::hardware_concurrency()))
-      benchmark::RegisterBenchmark("all_reduce", all_reduce)
-          ->Setup(
-              [](const benchmark::State& state) { memory = WorldMemory::make(state.threads()); })
+  constexpr std::pair<const char*, void (*)(benchmark::State&)> kSums[] = {
+      {"all_reduce", all_reduce},
+      {"all_reduce_in_place", all_reduce_in_place},
+      {"all_reduce_shared", all_reduce_shared}};
+  for (auto [name, run] : kSums)
+    for (int workers : {2, 4, 8}) {
+      if (workers > static_cast<int>(std::thread::hardware_concurrency())) continue;
+      benchmark::RegisterBenchmark(name, run)
+          ->Setup([](const benchmark::State& state) {
+            memory = WorldMemory::make(state.threads());
+            threads = std::make_unique<ThreadGroup>(state.threads());
+          })
           ->ArgName("bytes")
           ->Arg(4 << 10)
           ->Arg(4 << 20)
           ->Arg(64 << 20)
           ->Threads(workers)
           ->UseRealTime();
+    }
   return true;
 }();

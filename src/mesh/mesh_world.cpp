@@ -129,7 +129,7 @@ void MeshWorld::make_threads() {
       auto k = static_cast<int>(coordinate(mesh_, w, t));
       if (k == 0) {
         workers::GroupMembers members{mesh_[t].name, w, stride, static_cast<int>(mesh_[t].size)};
-        meetings_.push_back(std::make_unique<workers::ThreadGroup>(members, waits_));
+        meetings_.push_back(std::make_unique<workers::ThreadGroup>(members, here(), waits_));
         of[static_cast<size_t>(w)] = meetings_.back().get();
       }
       workers::ThreadGroup* group = of[static_cast<size_t>(w - k * stride)];
@@ -173,13 +173,14 @@ void MeshWorld::run(FunctionRef<void(int worker)> work) {
   std::vector<std::exception_ptr> errors(static_cast<size_t>(here()));
   bool alone = num_threads() < 2 * here();  // a worker has less than two cores
   bool checked = ops::indices_are_checked;
-  auto reset = [&] {
-    for (auto& meeting : meetings_) meeting->reset();
-    waits_.reset();
-  };
   auto stop = [&] {
     ends = true;
     stop_all();
+  };
+  auto reset = [&] {
+    for (auto& meeting : meetings_) meeting->reset();
+    waits_.reset();
+    waits_.stop_all = stop;
   };
   auto one = [&](int worker) {
     std::optional<OnOwnThread> own;

@@ -3,6 +3,7 @@
 // same order; a call returns when the worker's own result is complete.
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string_view>
 
 #include "runtime/element_kind.h"
@@ -30,6 +31,13 @@ struct CallShape {
   friend bool operator==(const CallShape&, const CallShape&) = default;
 };
 
+/// One of the tensors of a joined call.
+struct CallPiece {
+  const void* in;
+  void* out;  // may be `in`
+  int64_t count;
+};
+
 struct CollectiveCall {
   Collective kind = Collective::barrier;
   Fold fold = Fold::sum;
@@ -42,6 +50,9 @@ struct CollectiveCall {
   std::string_view place = {};  // the user's line, for errors of this and other workers
   CallShape shape = {};         // of the operand, or of what a message holds
   uint64_t loc = 0;             // the user's line, unresolved
+  /// Of an all_reduce of several tensors: all of them, and `count` is their sum. `in` and `out` are
+  /// not used then.
+  std::span<const CallPiece> pieces = {};
 };
 
 /// Folds have a fixed order: a binary tree over the ranks, split at the largest power of two. f16
@@ -56,6 +67,17 @@ class Transport {
   virtual bool shows_places() const { return true; }
   /// Throws WorkerFailed if another worker ended, hangs, or makes a different call.
   virtual void run(const CollectiveCall& call) = 0;
+  /// The same in two steps: `complete` takes what `start` returned. In between, the worker leaves
+  /// operands and results alone. At most kMostStarted calls are under way, and they are completed in
+  /// the order of their starts.
+  static constexpr int kMostStarted = 4;
+  virtual uint64_t start(const CollectiveCall& call) { return run(call), 0; }
+  virtual void complete(uint64_t) {}
+  /// Instead of `complete`, by a worker that fails: other workers may have begun the call. It has
+  /// called `stop` of all its groups.
+  virtual void abandon(uint64_t) {}
+  /// Calls that not all workers have begun will fail.
+  virtual void stop() {}
   /// Where shapes or element types of the two sides differ, both report it.
   virtual void send(const CollectiveCall& call) = 0;     // `in` to `peer`
   virtual void receive(const CollectiveCall& call) = 0;  // `out` from `peer`

@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <bit>
 #include <complex>
+#include <cstring>
+#include <type_traits>
 
 #include "base/half.h"
 #include "workers/rank_fold_kernels.h"
@@ -63,12 +65,26 @@ class BlockFold {
  public:
   BlockFold(const void* const* in, int64_t at, int64_t count) : in_(in), at_(at), count_(count) {}
 
-  void into(int operands, T* out) {
+  /// To each of `out`, at the place of the block.
+  void into(int operands, std::span<void* const> out, bool streams) {
     fold(0, operands, 0);
-    for (int64_t i = 0; i < count_; ++i) out[i] = Folded<T>::store(room_[0][i]);
+    if constexpr (std::is_same_v<A, T>) return copy(room_[0], out, streams);
+    T made[kBlock];
+    for (int64_t i = 0; i < count_; ++i) made[i] = Folded<T>::store(room_[0][i]);
+    copy(made, out, streams);
   }
 
  private:
+  void copy(const void* made, std::span<void* const> out, bool streams) const {
+    auto bytes = static_cast<size_t>(count_) * sizeof(T);
+    for (void* each : out) {
+      T* to = static_cast<T*>(each) + at_;
+      if (streams)
+        workers::stream_copy(to, made, bytes);
+      else
+        std::memcpy(static_cast<void*>(to), made, bytes);
+    }
+  }
   const T* operand(int k) const { return static_cast<const T*>(in_[k]) + at_; }
 
   // Operands [first, last) into the room of this depth.
@@ -98,10 +114,11 @@ class BlockFold {
 };
 
 template <Fold K, class T>
-void fold_all(std::span<const void* const> in, void* out, int64_t count) {
+void fold_all(std::span<const void* const> in, std::span<void* const> out, int64_t count,
+              bool streams) {
   for (int64_t at = 0; at < count; at += kBlock)
     BlockFold<K, T>(in.data(), at, std::min(kBlock, count - at))
-        .into(static_cast<int>(in.size()), static_cast<T*>(out) + at);
+        .into(static_cast<int>(in.size()), out, streams);
 }
 
 template <class T>
@@ -109,16 +126,17 @@ constexpr bool kIsOrdered = true;
 template <class T>
 constexpr bool kIsOrdered<std::complex<T>> = false;
 
-void fold(Fold kind, Element type, std::span<const void* const> in, void* out, int64_t count) {
+void fold(Fold kind, Element type, std::span<const void* const> in, std::span<void* const> out,
+          int64_t count, bool streams) {
   with_element(type, [&](auto element) {
     using T = decltype(element);
     if constexpr (kIsOrdered<T>) {
       bool is_any = type == Element::boolean && kind == Fold::sum;
-      if (kind == Fold::max || is_any) return fold_all<Fold::max, T>(in, out, count);
-      if (kind == Fold::min) return fold_all<Fold::min, T>(in, out, count);
+      if (kind == Fold::max || is_any) return fold_all<Fold::max, T>(in, out, count, streams);
+      if (kind == Fold::min) return fold_all<Fold::min, T>(in, out, count, streams);
     }
-    if (kind == Fold::product) return fold_all<Fold::product, T>(in, out, count);
-    fold_all<Fold::sum, T>(in, out, count);
+    if (kind == Fold::product) return fold_all<Fold::product, T>(in, out, count, streams);
+    fold_all<Fold::sum, T>(in, out, count, streams);
   });
 }
 

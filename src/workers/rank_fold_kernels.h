@@ -5,7 +5,8 @@
 namespace tn::workers {
 
 struct FoldLevel {
-  void (*fold)(Fold kind, Element type, std::span<const void* const> in, void* out, int64_t count);
+  void (*fold)(Fold kind, Element type, std::span<const void* const> in, std::span<void* const> out,
+               int64_t count, bool streams);
 };
 
 }  // namespace tn::workers

@@ -22,6 +22,9 @@ using Clock = std::chrono::steady_clock;
 constexpr auto kSpin = std::chrono::microseconds(20);
 constexpr int kSliceMilliseconds = 50;       // between looks at the user's interrupt
 constexpr int64_t kOneShotBytes = 64 << 10;  // up to here every worker folds all of it
+/// Of a large operand, what is in the slots at once: the caches of a core hold it.
+constexpr int64_t kPieceBytes = 256 << 10;
+static_assert(2 * kPieceBytes <= kSlotBytes);
 
 void pause() {
 #if defined(__x86_64__)
@@ -97,9 +100,15 @@ std::unique_ptr<Transport> SharedTransport::split(int color, int key) {
 }
 
 void SharedTransport::run(const CollectiveCall& call) {
+  for (const CallPiece& piece : call.pieces) {
+    CollectiveCall one = call;
+    one.in = piece.in, one.out = piece.out, one.count = piece.count, one.pieces = {};
+    run(one);
+  }
+  if (!call.pieces.empty()) return;
   std::lock_guard lock(mutex_);
   if (world_->has_failed()) fail_with_others();
-  record().busy = 1;
+  record().busy.store(1, std::memory_order_relaxed);
   try {
     publish(call);
     exchange(call);
@@ -111,7 +120,7 @@ void SharedTransport::run(const CollectiveCall& call) {
     record().busy = 0;
     throw;
   }
-  record().busy = 0;
+  record().busy.store(0, std::memory_order_relaxed);
 }
 
 PublishedCall SharedTransport::published(const CollectiveCall& call, uint64_t number) const {
@@ -127,7 +136,9 @@ PublishedCall SharedTransport::published(const CollectiveCall& call, uint64_t nu
 
 void SharedTransport::publish(const CollectiveCall& call) {
   ++number_;
-  record().calls[number_ % 2] = published(call, number_);
+  PublishedCall& shown = record().calls[number_ % 2];
+  shown = published(call, number_);
+  record().digests[number_ % 2] = digest_of(shown);
   is_checked_ = false;
 }
 
@@ -137,7 +148,9 @@ std::string SharedTransport::name_of_worker(int rank) const { return format("wor
 void SharedTransport::check_others() {
   is_checked_ = true;
   const PublishedCall& own = mine();
+  uint64_t digest = record().digests[number_ % 2];
   for (int other = 0; other < size_; ++other) {
+    if (memory_->record(other).digests[number_ % 2] == digest) continue;
     const PublishedCall& theirs = memory_->record(other).calls[number_ % 2];
     if (is_same_call(theirs, own)) continue;
     fail_all(format("workers disagree: {} calls {}, {} calls {}",
@@ -174,23 +187,39 @@ void SharedTransport::reduce_small(const CollectiveCall& call, int64_t bytes) {
   fold(call.fold, call.element, in, call.out, call.count);
 }
 
+/// Pieces pass a pipeline of three stages, and workers wait for each other once for each piece:
+/// between two waits a worker copies piece p into its slot, folds its part of piece p - 1, and
+/// takes the folded parts of piece p - 2. A slot has a piece and, behind it, a folded part.
 void SharedTransport::reduce_large(const CollectiveCall& call, int64_t bytes) {
   auto width = static_cast<int64_t>(element_bytes(call.element));
-  for (int64_t at = 0; at < bytes; at += kSlotBytes) {
-    int64_t piece = std::min(kSlotBytes, bytes - at), count = piece / width;
-    std::memcpy(my_slot(), bytes_at(call.in, at), static_cast<size_t>(piece));
-    std::vector<const void*> in = slots();
-    arrive_and_wait();
-    Range own = part_of(count, rank_, size_);
-    for (const void*& slot : in) slot = bytes_at(slot, own.begin * width);
-    fold(call.fold, call.element, in, my_slot(), own.end - own.begin);
-    std::vector<const void*> folded = slots();
-    arrive_and_wait();
-    for (int k = 0; k < size_; ++k) {
-      Range part = part_of(count, k, size_);
-      std::memcpy(bytes_at(call.out, at + part.begin * width), folded[static_cast<size_t>(k)],
-                  static_cast<size_t>((part.end - part.begin) * width));
+  int64_t pieces = (bytes + kPieceBytes - 1) / kPieceBytes;
+  bool streams = bytes >= kStreamBytes && call.in != call.out;
+  auto bytes_of = [&](int64_t piece) { return std::min(kPieceBytes, bytes - piece * kPieceBytes); };
+  for (int64_t p = 0; p < pieces + 2; ++p) {
+    if (p < pieces)
+      std::memcpy(my_slot(), bytes_at(call.in, p * kPieceBytes), static_cast<size_t>(bytes_of(p)));
+    if (p >= 1 && p <= pieces) {
+      Range own = part_of(bytes_of(p - 1) / width, rank_, size_);
+      std::vector<const void*> in = slots(1);
+      for (const void*& slot : in) slot = bytes_at(slot, own.begin * width);
+      fold(call.fold, call.element, in, slot_of(rank_, 1) + kPieceBytes, own.end - own.begin);
     }
+    if (p >= 2) take_folded(call, p - 2, bytes_of(p - 2), streams);
+    arrive_and_wait();
+  }
+  if (streams) end_streaming();
+}
+
+/// The parts of a piece that the workers have folded, to where the result is.
+void SharedTransport::take_folded(const CollectiveCall& call, int64_t piece, int64_t bytes,
+                                  bool streams) {
+  auto width = static_cast<int64_t>(element_bytes(call.element));
+  for (int k = 0; k < size_; ++k) {
+    Range part = part_of(bytes / width, k, size_);
+    void* to = bytes_at(call.out, piece * kPieceBytes + part.begin * width);
+    const std::byte* from = slot_of(k) + kPieceBytes;
+    auto count = static_cast<size_t>((part.end - part.begin) * width);
+    streams ? stream_copy(to, from, count) : static_cast<void>(std::memcpy(to, from, count));
   }
 }
 
@@ -243,9 +272,9 @@ void SharedTransport::scatter(const CollectiveCall& call, int64_t bytes) {
   } while (at < bytes);
 }
 
-std::vector<const void*> SharedTransport::slots() {
+std::vector<const void*> SharedTransport::slots(int before) {
   std::vector<const void*> all(static_cast<size_t>(size_));
-  for (int k = 0; k < size_; ++k) all[static_cast<size_t>(k)] = slot_of(k);
+  for (int k = 0; k < size_; ++k) all[static_cast<size_t>(k)] = slot_of(k, before);
   return all;
 }
 

@@ -40,6 +40,7 @@ class SharedTransport : public Transport {
   void with_message(const CollectiveCall& call, FunctionRef<void()> work);
   void reduce_small(const CollectiveCall& call, int64_t bytes);
   void reduce_large(const CollectiveCall& call, int64_t bytes);
+  void take_folded(const CollectiveCall& call, int64_t piece, int64_t bytes, bool streams);
   void gather(const CollectiveCall& call, int64_t bytes);
   void broadcast(const CollectiveCall& call, int64_t bytes);
   void scatter(const CollectiveCall& call, int64_t bytes);
@@ -55,10 +56,12 @@ class SharedTransport : public Transport {
   const PublishedCall& mine() const { return record().calls[number_ % 2]; }
   WorkerRecord& record() const { return memory_->record(rank_); }
 
-  /// Of the phase that comes next.
-  std::byte* slot_of(int rank) { return memory_->slot(rank, static_cast<int>(phase_ % 2)); }
+  /// Of the phase that comes next, or of one that is so many `before` it.
+  std::byte* slot_of(int rank, int before = 0) {
+    return memory_->slot(rank, static_cast<int>((phase_ + static_cast<uint32_t>(before)) % 2));
+  }
   std::byte* my_slot() { return slot_of(rank_); }
-  std::vector<const void*> slots();
+  std::vector<const void*> slots(int before = 0);
   void arrive_and_wait();
   /// Waits for a word that another worker changes: spins for a moment, then sleeps. Throws when a
   /// worker failed or time is up.

@@ -15,36 +15,60 @@
 namespace tn::workers {
 namespace {
 
-constexpr int64_t kFoldedByAll = 64 << 10;  // up to here every worker folds all of it
-constexpr int kSpins = 2000;                // some 20 us
-constexpr int kSliceMilliseconds = 50;      // between looks at the user's interrupt
+constexpr int kSpins = 2000;            // some 20 to 80 us
+constexpr int kSliceMilliseconds = 50;  // between looks at the user's interrupt
 
 std::byte* at(void* p, int64_t offset) { return static_cast<std::byte*>(p) + offset; }
 const std::byte* at(const void* p, int64_t offset) {
   return static_cast<const std::byte*>(p) + offset;
 }
 
+int64_t bytes_of(const CollectiveCall& call) {
+  return call.count * static_cast<int64_t>(element_bytes(call.element));
+}
+
+/// The elements that a worker folds for all: whole cache lines, but for the last.
+struct Share {
+  int64_t begin, end;
+};
+Share share_of(int64_t count, int rank, int size) {
+  constexpr int64_t kLine = 64;
+  int64_t lines = (count + kLine - 1) / kLine;
+  return {std::min(count, lines * rank / size * kLine),
+          std::min(count, lines * (rank + 1) / size * kLine)};
+}
+
+/// A worker in a gate, entered in the list of those who wait once it has slept.
+class Waiting {
+ public:
+  Waiting(ThreadWaits& waits, int worker, const Gate& gate, const GroupMembers& members,
+          const CollectiveCall& call)
+      : waits_(waits), worker_(worker), gate_(gate), members_(members), call_(call) {}
+  ~Waiting() {
+    if (is_entered_) waits_.goes_on(worker_);
+  }
+  Waiting(const Waiting&) = delete;
+
+  void look(uint32_t arrival) {
+    if (!is_entered_) waits_.waits(worker_, gate_, arrival, members_, call_);
+    is_entered_ = true;
+    stop_if_asked();
+    waits_.check_for_progress();
+    auto time = std::chrono::duration_cast<std::chrono::seconds>(collective_timeout());
+    if (std::chrono::steady_clock::now() - began_ > time) waits_.fail_late(time);
+  }
+
+ private:
+  ThreadWaits& waits_;
+  int worker_;
+  const Gate& gate_;
+  const GroupMembers& members_;
+  const CollectiveCall& call_;
+  bool is_entered_ = false;
+  std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+};
+
 }  // namespace
-
-ThreadGroup::ThreadGroup(int size)
-    : members_{.size = size},
-      own_waits_(size),
-      waits_(own_waits_),
-      calls_(static_cast<size_t>(size)) {}
-
-ThreadGroup::ThreadGroup(GroupMembers members, ThreadWaits& waits)
-    : members_(members), own_waits_(0), waits_(waits), calls_(static_cast<size_t>(members.size)) {}
-
-void ThreadGroup::reset() {
-  begin_.reset(), end_.reset();
-  own_waits_.reset();
-}
-
-std::vector<const void*> ThreadGroup::operands(int64_t offset) const {
-  std::vector<const void*> list;
-  for (const CollectiveCall* call : calls_) list.push_back(at(call->in, offset));
-  return list;
-}
 
 void Gate::wake_all() {
   if (sleepers_.load() > 0) wake(state_);
@@ -74,6 +98,7 @@ std::exception_ptr Gate::wait(uint32_t arrival, bool spins, Look look) {
     __builtin_ia32_pause();
 #endif
   }
+  if (round() != arrival) return nullptr;
   struct Sleeper {
     std::atomic<uint32_t>& count;
     explicit Sleeper(std::atomic<uint32_t>& sleepers) : count(sleepers) { count.fetch_add(1); }
@@ -94,95 +119,205 @@ std::exception_ptr Gate::wait(uint32_t arrival, bool spins, Look look) {
   }
 }
 
-/// All workers compare the same calls, so all of them throw.
-void ThreadGroup::check_alike() const {
-  if (std::ranges::all_of(calls_, [&](auto* call) { return is_same(*call, *calls_[0]); })) return;
-  std::vector<NotMet::Worker> all;
-  for (int rank = 0; rank < size(); ++rank)
-    all.push_back({number_of(rank),
-                   NotMet::Doing::waits,
-                   text_of(members_, call_of(rank)),
-                   {},
-                   call_of(rank).loc});
-  throw NotMet("workers disagree", std::move(all));
+ThreadGroup::ThreadGroup(int size, int all)
+    : ThreadGroup(GroupMembers{.size = size}, all, own_waits_) {}
+
+ThreadGroup::ThreadGroup(const GroupMembers& members, int all, ThreadWaits& waits)
+    : size_(members.size),
+      spins_(std::max(size_, all) <= static_cast<int>(std::thread::hardware_concurrency())),
+      members_(members),
+      own_waits_(size_),
+      waits_(waits),
+      progress_(static_cast<size_t>(size_)) {
+  int size = size_;
+  auto bytes = static_cast<size_t>(size * kSmallBytes) * kRounds;
+  room_ = std::make_unique_for_overwrite<std::byte[]>(bytes);  // pages exist when they are used
+  for (Round& round : rounds_) round.seats.resize(static_cast<size_t>(size));
 }
 
-void ThreadGroup::together(int rank, const CollectiveCall& call, FunctionRef<void()> work) {
-  calls_[static_cast<size_t>(rank)] = &call;
-  auto began = std::chrono::steady_clock::now();
-  struct Waiting {
-    ThreadWaits& waits;
-    int worker;
-    bool is_entered = false;
-    ~Waiting() {
-      if (is_entered) waits.goes_on(worker);
+void ThreadGroup::stop() {
+  for (Round& round : rounds_) round.begin.stop();
+}
+
+void ThreadGroup::reset() {
+  for (Round& round : rounds_) round.begin.reset(), round.end.reset();
+  for (Progress& progress : progress_) progress = {};
+  own_waits_.reset();
+}
+
+bool ThreadGroup::is_small(const CollectiveCall& call) {
+  return call.kind == Collective::all_reduce && bytes_of(call) <= kSmallBytes;
+}
+
+uint64_t ThreadGroup::begin(int rank, const CollectiveCall& call) {
+  Progress& own = progress_[static_cast<size_t>(rank)];
+  uint64_t number = own.begun;
+  size_t place = number % kRounds;
+  invariant(number < own.completed + kRounds, "workers: too many calls are under way");
+  Round& here = round(number);
+  if (number >= kRounds)  // others may read what is here
+    if (std::exception_ptr error = wait_for_end(rank, number - kRounds))
+      std::rethrow_exception(error);
+  Seat& seat = here.seats[static_cast<size_t>(rank)];
+  seat.call = call;
+  seat.pieces.assign(call.pieces.begin(), call.pieces.end());
+  if (call.pieces.empty()) seat.pieces.push_back({call.in, call.out, call.count});
+  if (is_small(call)) {
+    std::byte* to = room(number, rank);
+    for (const CallPiece& piece : seat.pieces) {
+      auto bytes = static_cast<size_t>(piece.count) * element_bytes(call.element);
+      if (bytes) std::memcpy(to, piece.in, bytes);
+      to += bytes;
     }
-  } waiting{waits_, number_of(rank)};
-  static const bool spins = std::thread::hardware_concurrency() > 2;
-  auto look = [&](uint32_t arrival) {
-    if (!waiting.is_entered) waits_.waits(waiting.worker, begin_, arrival, members_, call);
-    waiting.is_entered = true;
-    stop_if_asked();
-    waits_.check_for_progress();
-    auto time = std::chrono::duration_cast<std::chrono::seconds>(collective_timeout());
-    if (std::chrono::steady_clock::now() - began > time) waits_.fail_late(time);
-  };
-  std::exception_ptr error = begin_.wait(begin_.arrive(size()), spins, look);
+  }
+  own.begin[place] = here.begin.arrive(size_);
+  ++own.begun;
+  return number;
+}
+
+void ThreadGroup::complete(int rank, uint64_t number, FunctionRef<void()> work) {
+  Progress& own = progress_[static_cast<size_t>(rank)];
+  Round& here = round(number);
+  size_t place = number % kRounds;
+  const CollectiveCall& call = call_of(number, rank);
+  std::exception_ptr error;
+  {
+    Waiting waiting(waits_, number_of(rank), here.begin, members_, call);
+    error = here.begin.wait(own.begin[place], spins_, [&](uint32_t a) { waiting.look(a); });
+  }
   try {
-    check_alike();
+    check_alike(number);
     work();
   } catch (...) {
     error = std::current_exception();
   }
-  // No worker leaves with memory that others read or write. All have work with an end.
-  end_.wait(end_.arrive(size()), spins, [](uint32_t) {});
+  own.completed = number + 1;
+  bool is_free = is_copied(number);
+  own.end[place] = here.end.arrive(size_);
+  // No worker leaves with memory that others read or write.
+  std::exception_ptr late = is_free ? nullptr : wait_for_end(rank, number);
+  if (!error) error = late;
   if (error) std::rethrow_exception(error);
 }
 
-void ThreadTransport::reduce(const CollectiveCall& call) {
-  int64_t width = element_bytes(call.element);
-  if (call.count * width <= kFoldedByAll && call.in != call.out) {
-    fold(call.fold, call.element, group_.operands(0), call.out, call.count);
-    return;
-  }
-  // Every worker folds a part of the elements and gives it to all.
-  int64_t begin = call.count * rank_ / size(), end = call.count * (rank_ + 1) / size();
-  int64_t offset = begin * width;
-  auto bytes = static_cast<size_t>((end - begin) * width);
-  if (bytes == 0) return;
-  fold(call.fold, call.element, group_.operands(offset), at(call.out, offset), end - begin);
-  for (int k = 0; k < size(); ++k)
-    if (k != rank_) std::memcpy(at(group_.call_of(k).out, offset), at(call.out, offset), bytes);
+std::exception_ptr ThreadGroup::wait_for_end(int rank, uint64_t number) {
+  std::exception_ptr error;
+  Gate& end = round(number).end;
+  Waiting waiting(waits_, number_of(rank), end, members_, call_of(number, rank));
+  auto look = [&](uint32_t arrival) {
+    if (error) return;
+    try {
+      waiting.look(arrival);
+    } catch (...) {
+      error = std::current_exception();
+      waits_.stop_all();  // they complete what they have begun
+    }
+  };
+  uint32_t arrival = progress_[static_cast<size_t>(rank)].end[number % kRounds];
+  end.wait(arrival, spins_, look);
+  return error;
 }
 
-void ThreadTransport::run(const CollectiveCall& call) {
-  int64_t bytes = call.count * static_cast<int64_t>(element_bytes(call.element));
+/// All workers compare the same calls, so all of them throw.
+void ThreadGroup::check_alike(uint64_t number) const {
+  const CollectiveCall& first = call_of(number, 0);
+  bool alike = true;
+  for (int rank = 1; rank < size_; ++rank) alike &= is_same(call_of(number, rank), first);
+  if (alike) return;
+  std::vector<NotMet::Worker> all;
+  for (int rank = 0; rank < size_; ++rank) {
+    const CollectiveCall& call = call_of(number, rank);
+    all.push_back(
+        {number_of(rank), NotMet::Doing::waits, text_of(members_, call), {}, call.loc});
+  }
+  throw NotMet("workers disagree", std::move(all));
+}
+
+std::vector<const void*> ThreadGroup::operands(uint64_t number, int64_t offset) const {
+  std::vector<const void*> list;
+  for (int k = 0; k < size_; ++k) list.push_back(at(call_of(number, k).in, offset));
+  return list;
+}
+
+/// Little data: every worker folds all of it, from copies that no worker waits for.
+void ThreadTransport::reduce_copies(uint64_t round) {
+  const CollectiveCall& call = group_.call_of(round, rank_);
+  std::vector<const void*> in;
+  for (int k = 0; k < size(); ++k) in.push_back(group_.copy_of(round, k));
+  for (const CallPiece& piece : group_.pieces_of(round, rank_)) {
+    fold(call.fold, call.element, in, piece.out, piece.count);
+    int64_t bytes = piece.count * static_cast<int64_t>(element_bytes(call.element));
+    for (const void*& from : in) from = at(from, bytes);
+  }
+}
+
+/// Much data: every worker folds a part of the elements and gives it to all.
+void ThreadTransport::reduce_part(uint64_t round) {
+  const CollectiveCall& call = group_.call_of(round, rank_);
+  auto width = static_cast<int64_t>(element_bytes(call.element));
+  Share own = share_of(call.count, rank_, size());
+  std::span<const CallPiece> pieces = group_.pieces_of(round, rank_);
+  std::vector<const void*> in(static_cast<size_t>(size()));
+  std::vector<void*> out(in.size());
+  int64_t first = 0;  // of the piece, among all elements
+  for (size_t i = 0; i < pieces.size(); first += pieces[i++].count) {
+    int64_t begin = std::max<int64_t>(own.begin - first, 0);
+    int64_t end = std::min(own.end - first, pieces[i].count);
+    if (begin >= end) continue;
+    for (int k = 0; k < size(); ++k) {
+      const CallPiece& piece = group_.pieces_of(round, k)[i];
+      in[static_cast<size_t>(k)] = at(piece.in, begin * width);
+      out[static_cast<size_t>(k)] = at(piece.out, begin * width);
+    }
+    fold_to_all(call.fold, call.element, in, out, end - begin, call.count * width);
+  }
+}
+
+void ThreadTransport::work(uint64_t round) {
+  const CollectiveCall& call = group_.call_of(round, rank_);
+  int64_t bytes = bytes_of(call);
   auto copy = [&](int to, int from, const void* source) {
     if (bytes)
       std::memcpy(at(call.out, to * bytes), at(source, from * bytes), static_cast<size_t>(bytes));
   };
+  auto operand = [&](int k) { return group_.call_of(round, k).in; };
+  switch (call.kind) {
+    case Collective::all_reduce:
+      return group_.is_copied(round) ? reduce_copies(round) : reduce_part(round);
+    case Collective::all_gather:
+      for (int k = 0; k < size(); ++k) copy(k, 0, operand(k));
+      return;
+    case Collective::reduce_scatter:
+      fold(call.fold, call.element, group_.operands(round, rank_ * bytes), call.out, call.count);
+      return;
+    case Collective::all_to_all:
+      for (int k = 0; k < size(); ++k) copy(k, rank_, operand(k));
+      return;
+    case Collective::broadcast:
+      if (rank_ != call.peer || call.in != call.out) copy(0, 0, operand(call.peer));
+      return;
+    default:
+      return;
+  }
+}
+
+void ThreadTransport::run(const CollectiveCall& call) { complete(start(call)); }
+
+uint64_t ThreadTransport::start(const CollectiveCall& call) { return group_.begin(rank_, call); }
+
+void ThreadTransport::complete(uint64_t round) {
   WaitScope waiting;  // but for the work in between
-  group_.together(rank_, call, [&] {
+  group_.complete(rank_, round, [&] {
     WorkScope working;
-    switch (call.kind) {
-      case Collective::all_reduce:
-        return reduce(call);
-      case Collective::all_gather:
-        for (int k = 0; k < size(); ++k) copy(k, 0, group_.call_of(k).in);
-        return;
-      case Collective::reduce_scatter:
-        fold(call.fold, call.element, group_.operands(rank_ * bytes), call.out, call.count);
-        return;
-      case Collective::all_to_all:
-        for (int k = 0; k < size(); ++k) copy(k, rank_, group_.call_of(k).in);
-        return;
-      case Collective::broadcast:
-        if (rank_ != call.peer || call.in != call.out) copy(0, 0, group_.call_of(call.peer).in);
-        return;
-      default:
-        return;
-    }
+    work(round);
   });
+}
+
+void ThreadTransport::abandon(uint64_t round) {
+  try {
+    complete(round);
+  } catch (const Stopped&) {  // not all have begun it, and they never will
+  }
 }
 
 void ThreadTransport::send(const CollectiveCall&) {

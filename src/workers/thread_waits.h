@@ -3,6 +3,7 @@
 // whom.
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -52,6 +53,8 @@ class NotMet : public WorkerFailed {
 class ThreadWaits {
  public:
   explicit ThreadWaits(int workers) : records_(static_cast<size_t>(workers)) {}
+  /// Makes all workers stop at their next collective or step.
+  std::function<void()> stop_all = [] {};
   /// For the next run, when no worker is here.
   void reset();
   /// The worker has arrived at `gate` in this round and sleeps there.

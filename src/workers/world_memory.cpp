@@ -17,6 +17,7 @@
 #include <span>
 
 #include "base/error.h"
+#include "base/hash.h"
 
 namespace tn::workers {
 namespace {
@@ -61,6 +62,16 @@ std::string text_of(const DataKind& data) {
 
 bool is_same_call(const PublishedCall& a, const PublishedCall& b) {
   return a.data == b.data && a.peer == b.peer && a.kind == b.kind && a.fold == b.fold;
+}
+
+uint64_t digest_of(const PublishedCall& call) {
+  uint64_t what = call.kind | uint64_t{call.fold} << 8 | uint64_t{call.data.element} << 16;
+  uint64_t hash = combine(what, static_cast<uint64_t>(call.data.count));
+  hash = combine(hash, static_cast<uint64_t>(call.peer));
+  hash = combine(hash, static_cast<uint64_t>(call.data.shape.rank));
+  for (int32_t i = 0; i < call.data.shape.rank; ++i)
+    hash = combine(hash, static_cast<uint64_t>(call.data.shape.extents[i]));
+  return hash | 1;
 }
 
 std::string text_of(const PublishedCall& call) {

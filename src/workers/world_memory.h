@@ -40,16 +40,20 @@ struct PublishedCall {
 struct WorkerRecord {
   alignas(128) std::atomic<uint32_t> arrived = 0;  // phases of collectives that it has reached
   std::atomic<uint32_t> sleepers = 0;              // workers that wait for `arrived` to grow
-  std::atomic<uint32_t> busy = 0;                  // 1: inside of a collective, 2: of a message
-  std::atomic<uint32_t> ended = 0;                 // its process has ended
-  std::atomic<int32_t> process = 0;                // where workers watch each other: its id
-  std::atomic<uint32_t> beats = 0;                 // there: grows while the process runs
+  uint64_t digests[2] = {};                        // of `calls`: others compare these first
+  // What others read only when something is wrong has lines of its own.
+  alignas(128) std::atomic<uint32_t> busy = 0;  // 1: inside of a collective, 2: of a message
+  std::atomic<uint32_t> ended = 0;              // its process has ended
+  std::atomic<int32_t> process = 0;             // where workers watch each other: its id
+  std::atomic<uint32_t> beats = 0;              // there: grows while the process runs
   PublishedCall calls[2];  // the current one and the one before, by parity of the number
   PublishedCall message;   // the last one to or from one other worker
 };
 
 /// Whether two workers do the same, whatever its number and place.
 bool is_same_call(const PublishedCall& a, const PublishedCall& b);
+/// A hash of what is compared, never 0.
+uint64_t digest_of(const PublishedCall& call);
 /// "all_reduce #3 of float32[2, 3] (train.py:31)"
 std::string text_of(const PublishedCall& call);
 /// What a worker is doing, as the end of a sentence: " in …", " after …", or "".
@@ -65,7 +69,7 @@ struct Channel {
 
 /// The start of the memory. All that follows begins as zeros, which the system provides lazily.
 struct WorldHeader {
-  static constexpr uint64_t kMagic = 0x32646c726f776e74;  // "tnworld2"
+  static constexpr uint64_t kMagic = 0x33646c726f776e74;  // "tnworld3"
   uint64_t magic;
   int32_t size;
   std::atomic<uint32_t> failed;  // 1: `reason` is being written, 2: it is complete
