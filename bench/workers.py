@@ -31,7 +31,7 @@ def measure(workers: int, width: int, rows: int, seconds: float) -> float:
         state = [model.state, optimizer.state]
 
         def loss_of(m: nn.Module, x: tn.Tensor, y: tn.Tensor) -> tn.Tensor:
-            return nn.losses.cross_entropy(m(x), y)
+            return nn.losses.cross_entropy(m(x), y, reduction="mean")
 
         @tn.compile(inputs=state, outputs=state)
         def step(x: tn.Tensor, y: tn.Tensor) -> tn.Tensor:

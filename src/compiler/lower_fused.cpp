@@ -8,6 +8,7 @@
 #include "compiler/memory_report.h"
 #include "compiler/plan_memory.h"
 #include "compiler/stopwatch.h"
+#include "compiler/worker_steps.h"
 #include "ir/interned.h"
 #include "ir/rewrite.h"
 #include "loop/interpreter.h"
@@ -31,9 +32,17 @@ void FusedLowerer::add_steps() {
   return_outputs();
 }
 
+/// When the steps have their kernels.
+void FusedLowerer::arrange_steps() {
+  fold_in_place(*plan_);
+  if (std::ranges::count(options_.on, kOverlap))
+    overlap_collectives(*plan_, options_.memory_limit == 0);
+  if (!std::ranges::count(options_.off, "bundle")) bundle_steps(*plan_);
+}
+
 int64_t FusedLowerer::memory() {
   add_steps();
-  if (!std::ranges::count(options_.off, "bundle")) bundle_steps(*plan_);
+  arrange_steps();
   MemoryPlanning how = options_.planning();
   // A guess need not be the best.
   plan_memory(*plan_, how == MemoryPlanning::optimal ? MemoryPlanning::best_fit : how);
@@ -44,7 +53,7 @@ std::shared_ptr<const Plan> FusedLowerer::lower() {
   add_steps();
   bind_kernels();
   Stopwatch memory(timed(counts_.memory_ms), CompileStage::memory);
-  if (!std::ranges::count(options_.off, "bundle")) bundle_steps(*plan_);
+  arrange_steps();
   plan_memory(*plan_, options_.planning(), &set_.step_order);
   ++counts_.plans;
   return plan_;

@@ -42,6 +42,7 @@ class FusedLowerer : PlanBuilder {
   void add_kernel(SharedKernel& kernel);
   std::vector<int32_t> buffers_of(const SharedKernel& kernel);
   void bind_kernels();
+  void arrange_steps();
 
   Home& home(Val v) override;
   void copy(Val v) override;

@@ -9,6 +9,7 @@
 #include "compiler/placing.h"
 #include "compiler/step_names.h"
 #include "compiler/stopwatch.h"
+#include "compiler/worker_steps.h"
 #include "ir/interned.h"
 #include "passes/pipeline.h"
 
@@ -25,7 +26,8 @@ void check_off(const std::vector<std::string>& off) {
 
 void check_names(const CompileOptions& options) {
   check_off(options.off);
-  for (const std::string& name : options.on) check_asked_for(name);
+  for (const std::string& name : options.on)
+    if (name != kOverlap) check_asked_for(name);
 }
 
 /// Of a reduction of no elements: every result is what folding nothing gives.
@@ -111,7 +113,8 @@ Graph run_passes_of(KernelSet& set, const Graph& graph) {
   context.target = set.options.target;
   context.products = set.options.products;
   context.on = set.options.on;
-  int rounds = set.options.effort == Effort::e2 ? 3 : set.options.on.empty() ? 1 : 2;
+  bool plain = std::ranges::all_of(set.options.on, [](auto& name) { return name == kOverlap; });
+  int rounds = set.options.effort == Effort::e2 ? 3 : plain ? 1 : 2;
   Graph optimized = run_passes(graph, context, pipeline(rounds), set.options.off);
   set.options.constants = std::move(context.constants);
   return optimized;

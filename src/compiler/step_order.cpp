@@ -4,51 +4,46 @@
 #include <numeric>
 
 namespace tn {
-namespace {
 
-/// For every step, those that must run before it and after it.
-class Dependences {
- public:
-  std::vector<std::vector<int32_t>> before, after;
+/// A donated input that may be overwritten in place should be, so its other readers go first.
+static bool writes(const Plan& plan, const Step& step, int32_t place) {
+  int32_t b = step.buffers[static_cast<size_t>(place)];
+  if (b >= plan.first_own())
+    return step.writes.empty() || std::ranges::count(step.writes, place) > 0;
+  return static_cast<size_t>(b) < plan.donated.size() && plan.donated[static_cast<size_t>(b)] > 0 &&
+         std::ranges::count(step.in_place, place, &Step::Pair::input) > 0;
+}
 
-  explicit Dependences(const Plan& plan) : before(plan.steps.size()), after(plan.steps.size()) {
-    size_t buffers = static_cast<size_t>(plan.first_own()) + plan.bytes.size();
-    std::vector<int32_t> writer(buffers, -1);
-    std::vector<std::vector<int32_t>> readers(buffers);
-    int32_t effect = -1;
-    for (int32_t s = 0; s < static_cast<int32_t>(plan.steps.size()); ++s) {
-      const Step& step = plan.steps[static_cast<size_t>(s)];
-      for (size_t place = 0; place < step.buffers.size(); ++place) {
-        size_t b = static_cast<size_t>(step.buffers[place]);
-        add(writer[b], s);
-        if (!writes(plan, step, static_cast<int32_t>(place))) {
-          readers[b].push_back(s);
-          continue;
-        }
-        for (int32_t reader : readers[b]) add(reader, s);
-        readers[b].clear();
-        writer[b] = s;
+StepDependences::StepDependences(const Plan& plan)
+    : before(plan.steps.size()), after(plan.steps.size()) {
+  size_t buffers = static_cast<size_t>(plan.first_own()) + plan.bytes.size();
+  std::vector<int32_t> writer(buffers, -1);
+  std::vector<std::vector<int32_t>> readers(buffers);
+  int32_t effect = -1;
+  for (int32_t s = 0; s < static_cast<int32_t>(plan.steps.size()); ++s) {
+    const Step& step = plan.steps[static_cast<size_t>(s)];
+    for (size_t place = 0; place < step.buffers.size(); ++place) {
+      size_t b = static_cast<size_t>(step.buffers[place]);
+      add(writer[b], s);
+      if (!writes(plan, step, static_cast<int32_t>(place))) {
+        readers[b].push_back(s);
+        continue;
       }
-      if (step.effect) add(std::exchange(effect, s), s);
+      for (int32_t reader : readers[b]) add(reader, s);
+      readers[b].clear();
+      writer[b] = s;
     }
+    if (step.effect) add(std::exchange(effect, s), s);
   }
+}
 
- private:
-  /// A donated input that may be overwritten in place should be, so its other readers go first.
-  static bool writes(const Plan& plan, const Step& step, int32_t place) {
-    int32_t b = step.buffers[static_cast<size_t>(place)];
-    if (b >= plan.first_own())
-      return step.writes.empty() || std::ranges::count(step.writes, place) > 0;
-    return static_cast<size_t>(b) < plan.donated.size() &&
-           plan.donated[static_cast<size_t>(b)] > 0 &&
-           std::ranges::count(step.in_place, place, &Step::Pair::input) > 0;
-  }
-  void add(int32_t earlier, int32_t later) {
-    if (earlier < 0 || earlier == later) return;
-    before[static_cast<size_t>(later)].push_back(earlier);
-    after[static_cast<size_t>(earlier)].push_back(later);
-  }
-};
+void StepDependences::add(int32_t earlier, int32_t later) {
+  if (earlier < 0 || earlier == later) return;
+  before[static_cast<size_t>(later)].push_back(earlier);
+  after[static_cast<size_t>(earlier)].push_back(later);
+}
+
+namespace {
 
 /// Picks, among the steps that may run, the one that adds least to the memory in use.
 class Growth {
@@ -99,7 +94,7 @@ std::vector<int32_t> program_order(const Plan& plan) {
 bool is_order(const Plan& plan, std::span<const int32_t> order) {
   if (order.size() != plan.steps.size()) return false;
   if (std::ranges::is_sorted(order)) return true;
-  Dependences depends(plan);
+  StepDependences depends(plan);
   std::vector<bool> done(order.size());
   for (int32_t s : order) {
     size_t step = static_cast<size_t>(s);
@@ -111,7 +106,7 @@ bool is_order(const Plan& plan, std::span<const int32_t> order) {
 }
 
 std::vector<int32_t> depth_first_order(const Plan& plan) {
-  Dependences steps(plan);
+  StepDependences steps(plan);
   std::vector<int32_t> order, path;
   std::vector<size_t> next(plan.steps.size());  // of `before`, to look at
   std::vector<bool> seen(plan.steps.size());
@@ -136,7 +131,7 @@ std::vector<int32_t> depth_first_order(const Plan& plan) {
 }
 
 std::vector<int32_t> least_growth_order(const Plan& plan) {
-  Dependences steps(plan);
+  StepDependences steps(plan);
   Growth growth(plan);
   std::vector<size_t> waiting(plan.steps.size());
   std::vector<int32_t> ready, order;

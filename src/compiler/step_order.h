@@ -4,6 +4,16 @@
 
 namespace tn {
 
+/// For every step, those that must run before it and after it; one may be there several times.
+class StepDependences {
+ public:
+  explicit StepDependences(const Plan& plan);
+  std::vector<std::vector<int32_t>> before, after;
+
+ private:
+  void add(int32_t earlier, int32_t later);
+};
+
 /// The steps as they stand: 0, 1, 2 …
 std::vector<int32_t> program_order(const Plan& plan);
 

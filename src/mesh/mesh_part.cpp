@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/kernel_set.h"
+#include "compiler/worker_steps.h"
 #include "sharding/shard.h"
 #include "sharding/variation.h"
 
@@ -48,6 +49,8 @@ MeshPart::MeshPart(MeshWorld& world, const Graph& graph, const CompileOptions& o
     : world_(world), graph_(expand_composites(graph)), options_(options) {
   held_.add(graph_);
   options_.constants.clear(), options_.sizes.clear();
+  // Processes may make plans at different times: a function runs interpreted until it is compiled.
+  if (world.is_threads()) options_.on.emplace_back(kOverlap);
   if (!options_.donated.empty()) options_.donated.resize(static_cast<size_t>(graph_.inputs()));
 }
 
@@ -88,7 +91,7 @@ std::string MeshPart::text() const {
     if (std::string place = to_text(d.loc); !place.empty()) text += format(" ({})", place);
     text += '\n';
   }
-  return text + to_text(plan->traffic) + plan->local;
+  return text + to_text(plan->traffic) + collectives_text(*plan->made.plan) + plan->local;
 }
 
 std::shared_ptr<const WorkerPlan> MeshPart::make(std::span<const Division* const> in) const {

@@ -1,8 +1,10 @@
 // The kernels of collectives on the CPU. The transport of the group moves and folds the data; here
 // it is brought into the order that the transport knows, one piece per worker.
 #include <cstring>
+#include <new>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "backend/cpu/library/cpu_library.h"
 #include "backend/launcher.h"
@@ -10,8 +12,10 @@
 #include "ops/collectives.h"
 #include "ops/op_decls.h"
 #include "ops/runtime_types.h"
+#include "plan/split_form.h"
 #include "runtime/buffer.h"
 #include "runtime/transport.h"
+#include "workers/local_groups.h"
 #include "workers/worker_watch.h"
 #include "workers/world.h"
 
@@ -52,7 +56,8 @@ void run(std::string_view name, int64_t size, CollectiveCall call) {
     if (group.shows_places()) call.place = place_of_step();
     return watched(name, static_cast<int>(size), call, [&] { group.run(call); });
   }
-  std::memcpy(call.out, call.in, static_cast<size_t>(call.count) * element_bytes(call.element));
+  if (call.out != call.in)
+    std::memcpy(call.out, call.in, static_cast<size_t>(call.count) * element_bytes(call.element));
 }
 
 /// A tensor whose axis `axis` has a digit for the workers: [outer, workers, inner], in bytes.
@@ -94,17 +99,92 @@ CollectiveCall call_of(Collective kind, const LibraryCall& call) {
   return made;
 }
 
-void run_all_sum(const LibraryCall& call) {
-  const auto& a = *static_cast<const GroupAttrs*>(call.attrs);
-  run(a.mesh_axis, a.workers, call_of(Collective::all_reduce, call));
+Fold fold_of(const GroupAttrs&) { return Fold::sum; }
+Fold fold_of(const AllFoldAttrs& a) {
+  if (a.mode == AllFold::prod) return Fold::product;
+  return a.mode == AllFold::max || a.mode == AllFold::any ? Fold::max : Fold::min;
 }
 
-void run_all_fold(const LibraryCall& call) {
-  const auto& a = *static_cast<const AllFoldAttrs*>(call.attrs);
+template <class A>
+void run_fold(const LibraryCall& call) {
+  const auto& a = *static_cast<const A*>(call.attrs);
   CollectiveCall made = call_of(Collective::all_reduce, call);
-  made.fold = a.mode == AllFold::max || a.mode == AllFold::any ? Fold::max : Fold::min;
-  if (a.mode == AllFold::prod) made.fold = Fold::product;
+  made.fold = fold_of(a);
   run(a.mesh_axis, a.workers, made);
+}
+
+/// A fold in two steps, of one operand or several. One that is not under way has no group: the
+/// worker is alone, or its start has failed.
+struct FoldTicket {
+  Transport* group;
+  uint64_t number;
+};
+static_assert(sizeof(FoldTicket) <= SplitForm::kTicketBytes);
+
+FoldTicket& ticket_of(const LibraryCall& call) {
+  return *static_cast<FoldTicket*>(call.out[call.in_types.size()]);
+}
+
+template <class A>
+CollectiveCall joined_call(const LibraryCall& call, std::vector<workers::CallPiece>& pieces) {
+  CollectiveCall made = call_of(Collective::all_reduce, call);
+  made.fold = fold_of(*static_cast<const A*>(call.attrs));
+  if (call.in_types.size() == 1) return made;
+  made.count = 0, made.shape = {};
+  for (size_t i = 0; i < call.in_types.size(); ++i) {
+    pieces.push_back({call.in[i], call.out[i], call.in_types[i]->elements});
+    made.count += pieces.back().count;
+  }
+  made.pieces = pieces;
+  return made;
+}
+
+template <class A>
+void start_fold(const LibraryCall& call) {
+  const auto& a = *static_cast<const A*>(call.attrs);
+  auto& own = *new (&ticket_of(call)) FoldTicket{};
+  if (a.workers == 1) {
+    for (size_t i = 0; i < call.in_types.size(); ++i)
+      if (call.in[i] != call.out[i])
+        std::memcpy(call.out[i], call.in[i], static_cast<size_t>(call.in_types[i]->bytes()));
+    return;
+  }
+  Transport& group = group_of(a.mesh_axis, a.workers);
+  std::vector<workers::CallPiece> pieces;
+  CollectiveCall made = joined_call<A>(call, pieces);
+  if (group.shows_places()) made.place = place_of_step();
+  own.number = group.start(made);
+  own.group = &group;
+}
+
+template <class A>
+void wait_for_fold(const LibraryCall& call) {
+  const auto& a = *static_cast<const A*>(call.attrs);
+  FoldTicket& own = ticket_of(call);
+  if (!own.group) return;
+  std::vector<workers::CallPiece> pieces;
+  CollectiveCall made = joined_call<A>(call, pieces);
+  watched(a.mesh_axis, static_cast<int>(a.workers), made, [&] { own.group->complete(own.number); });
+}
+
+void abandon_fold(const LibraryCall& call) {
+  FoldTicket& own = ticket_of(call);
+  if (!own.group) return;
+  // A worker that has begun it may wait for this one elsewhere.
+  for (const workers::LocalGroup& group : workers::local_groups) group.transport->stop();
+  own.group->abandon(own.number);
+}
+
+constexpr SplitForm kSplitSum = {{&ops::all_sum, start_fold<GroupAttrs>},
+                                 {&ops::all_sum, wait_for_fold<GroupAttrs>},
+                                 abandon_fold};
+constexpr SplitForm kSplitFold = {{&ops::all_fold, start_fold<AllFoldAttrs>},
+                                  {&ops::all_fold, wait_for_fold<AllFoldAttrs>},
+                                  abandon_fold};
+
+const SplitForm* split_form_of(const OpDef& op) {
+  if (&op == &ops::all_sum) return &kSplitSum;
+  return &op == &ops::all_fold ? &kSplitFold : nullptr;
 }
 
 void run_all_gather(const LibraryCall& call) {
@@ -176,8 +256,8 @@ void run_recv(const LibraryCall& call) {
 }
 
 constexpr LibraryKernel kEntriesCollectives[] = {
-    {&ops::all_sum, run_all_sum},
-    {&ops::all_fold, run_all_fold},
+    {&ops::all_sum, run_fold<GroupAttrs>},
+    {&ops::all_fold, run_fold<AllFoldAttrs>},
     {&ops::all_gather, run_all_gather},
     {&ops::reduce_scatter, run_reduce_scatter},
     {&ops::all_to_all, run_all_to_all},
@@ -193,7 +273,11 @@ constexpr LibraryKernel kEntriesCollectives[] = {
 namespace tn::workers {
 
 void install_kernels() {
-  [[maybe_unused]] static const bool once = (cpu::add_kernels(cpu::kEntriesCollectives), true);
+  [[maybe_unused]] static const bool once = [] {
+    cpu::add_kernels(cpu::kEntriesCollectives);
+    split_form = cpu::split_form_of;
+    return true;
+  }();
 }
 
 }  // namespace tn::workers

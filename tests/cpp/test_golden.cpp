@@ -9,6 +9,7 @@
 //     asked for. Inputs named c… are known to the pass.
 //     tests/golden/sharding  a mesh, layouts and a graph -> all layouts, the graph of a worker, and
 //     what was refused
+//     tests/golden/plans     the graph of a worker -> the steps that all workers run
 //     tests/golden/cuda      a kernel -> how it is spread over threads, and what its PTX has
 //     tests/golden/recompute a graph -> what it becomes when it may need a byte less than it does
 #include <doctest/doctest.h>
@@ -26,7 +27,9 @@
 #include "base/error.h"
 #include "compiler/compile_graph.h"
 #include "compiler/memory_report.h"
+#include "compiler/plan_text.h"
 #include "compiler/report.h"
+#include "compiler/worker_steps.h"
 #include "passes/pipeline.h"
 #include "ptx_summary.h"
 #include "run_graph.h"
@@ -250,6 +253,14 @@ TEST_CASE("golden: errors at the call") { CHECK(check_folder("errors", error_of)
 
 TEST_CASE("golden: graphs on meshes") {
   CHECK(check_folder("sharding", [](const Case& c) { return sharded_text(c.input); }) >= 20);
+}
+
+TEST_CASE("golden: plans of workers") {
+  CHECK(check_folder("plans", [](const Case& c) {
+          CompileOptions options{.effort = Effort::e1, .on = {std::string(kOverlap)}};
+          std::shared_ptr<const Plan> plan = compile(parse_graph(c.input), options);
+          return collectives_text(*plan) + to_text(*plan);
+        }) >= 7);
 }
 
 TEST_CASE("golden: kernels for GPUs") {

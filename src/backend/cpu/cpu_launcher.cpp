@@ -14,7 +14,7 @@
 #include "ir/place.h"
 #include "loop/interpreter.h"
 #include "ops/index_bounds.h"
-#include "plan/library.h"
+#include "plan/split_form.h"
 #include "runtime/device.h"
 #include "runtime/memory_blocks.h"
 #include "runtime/memory_use.h"
@@ -180,11 +180,11 @@ void take_blocks(const Plan& plan, Device device, std::span<const Bound> inputs,
   explain(plan, error);
 }
 
-void run_steps(const RunMemory& memory, void* const* address, const Scalar* scalars,
-               bool* overwritten, const Step** at) {
+static void run_all(const RunMemory& memory, void* const* address, const Scalar* scalars,
+                    bool* overwritten, size_t& s, const Step** at) {
   const Plan& plan = memory.plan;
   Run run{plan, memory.blocks, scalars};
-  for (size_t s = 0; s < plan.steps.size(); ++s) {
+  for (; s < plan.steps.size(); ++s) {
     const Step& step = plan.steps[s];
     if (at) *at = &step;
     if (s > 0 && s <= plan.first_overwrite) stop_if_asked();
@@ -193,6 +193,39 @@ void run_steps(const RunMemory& memory, void* const* address, const Scalar* scal
     for (size_t i = 0; i < step.buffers.size(); ++i)
       buffers[i] = address[static_cast<size_t>(step.buffers[i])];
     run.run(step, buffers.data());
+  }
+}
+
+/// Step `failed` has failed. Other workers may read the operands of what has been started, and
+/// write its results.
+static void abandon_started(const RunMemory& memory, void* const* address, size_t failed) {
+  std::vector<const Step*> open;
+  auto ticket = [](const Step* step) { return step->buffers.back(); };
+  for (size_t s = 0; s <= failed; ++s) {
+    const Step& step = memory.plan.steps[s];
+    const LibraryStep* call = step.library();
+    const SplitForm* form = call && split_form ? split_form(*call->op) : nullptr;
+    if (form && call->kernel == &form->start && s < failed) open.push_back(&step);
+    if (form && call->kernel == &form->wait)
+      std::erase_if(open, [&](const Step* start) { return ticket(start) == ticket(&step); });
+  }
+  for (const Step* step : open) {
+    const LibraryStep& call = *step->library();
+    std::vector<void*> at;
+    for (int32_t b : step->buffers) at.push_back(address[static_cast<size_t>(b)]);
+    split_form(*call.op)->abandon(
+        {attr_data(call), call.in, call.out, at.data(), at.data() + call.in.size()});
+  }
+}
+
+void run_steps(const RunMemory& memory, void* const* address, const Scalar* scalars,
+               bool* overwritten, const Step** at) {
+  size_t s = 0;
+  try {
+    run_all(memory, address, scalars, overwritten, s, at);
+  } catch (...) {
+    abandon_started(memory, address, s);
+    throw;
   }
 }
 
