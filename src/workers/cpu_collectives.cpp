@@ -152,6 +152,7 @@ void start_fold(const LibraryCall& call) {
   Transport& group = group_of(a.mesh_axis, a.workers);
   std::vector<workers::CallPiece> pieces;
   CollectiveCall made = joined_call<A>(call, pieces);
+  made.loc = running_loc.bits;
   if (group.shows_places()) made.place = place_of_step();
   own.number = group.start(made);
   own.group = &group;
