@@ -164,6 +164,18 @@ static void parse_dimension(std::string_view text, int dim, const Mesh& mesh, co
   }
 }
 
+/// What to do about an extent that is no multiple of the parts.
+static std::string how_to_divide(Dim extent, int64_t parts) {
+  if (!extent.is_const()) return "an extent that is divided must be a constant";
+  std::string text;
+  if (int64_t n = extent.is_const() ? extent.value() : 0; n % parts) {
+    text = format("pad it from {} to {}, ", n, (n / parts + 1) * parts);
+    if (n > parts)
+      text += format("drop the last {} (tn.data.batches(..., drop_last=True)), ", n % parts);
+  }
+  return text + "choose another dimension, or leave it whole";
+}
+
 Layout layout_of(const Mesh& mesh, std::string_view mesh_axes, const Axes& axes, const Type& type) {
   std::vector<std::string_view> names = pieces(mesh_axes, ',');
   if (static_cast<int>(names.size()) != axes.size())
@@ -179,8 +191,7 @@ Layout layout_of(const Mesh& mesh, std::string_view mesh_axes, const Axes& axes,
     int64_t& radix = next[static_cast<size_t>(dim)];
     if (layout[axis]) fail("shard: '{}' divides two dimensions: {}", mesh[axis].name, type);
     if (!has_room(mesh, layout, type.shape, axis, {dim, radix}))
-      fail(Hint{type.shape[dim].is_const() ? "choose another dimension, or leave it whole"
-                                           : "an extent that is divided must be a constant"},
+      fail(Hint{how_to_divide(type.shape[dim], radix * mesh[axis].parts)},
            "shard: '{}' deals dimension {} into {} equal parts, which {} does not allow",
            mesh[axis].name, dim, radix * mesh[axis].parts, type);
     if (mesh[axis].parts == 1) continue;  // whole as well

@@ -298,8 +298,10 @@ def test_errors():
     with tn.Mesh(data=4):
         with pytest.raises(ValueError, match="the mesh has no axis 'model'"):
             tn.shard(x, "model")
-        with pytest.raises(ValueError, match="'data' deals dimension 0 into 4 equal parts, which"):
+        text = "'data' deals dimension 0 into 4 equal parts, which"
+        with pytest.raises(ValueError, match=text) as caught:
             tn.shard(x, "data")
+        assert "hint: pad it from 6 to 8, drop the last 2 (tn.data.batches(" in str(caught.value)
         text = r"the layout names 3 dimensions, but the tensor has 2: f32\[6,4\]"
         with pytest.raises(ValueError, match=text):
             tn.shard(x, (None, None, "data"))
