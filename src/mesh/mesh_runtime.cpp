@@ -66,11 +66,13 @@ class Patience {
   using Clock = std::chrono::steady_clock;
   static constexpr auto kPatience = std::chrono::seconds(3);
   static void stop_point() {
-    if (Clock::now() < current->end_) return;
-    own_stop_point = current->before_;
+    Patience* own = current;
+    if (Clock::now() < own->end_) return;
+    own_stop_point = own->before_, current = own->outer_;
     struct Again {
-      ~Again() { own_stop_point = stop_point; }
-    } again;
+      Patience* patience;
+      ~Again() { own_stop_point = stop_point, current = patience; }
+    } again{own};
     stop_if_asked();
   }
 

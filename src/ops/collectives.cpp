@@ -68,8 +68,12 @@ TypeList infer_exchange(const ExchangeAttrs& a, Types in) {
 Tensors jvp_fold(const AllFoldAttrs& a, const Primal& p, const Tensors& t) {
   GroupAttrs group{a.mesh_axis, a.workers};
   Tensor share;
-  if (a.mode == AllFold::prod) {
-    share = p.out[0] / p.in[0];
+  if (a.mode == AllFold::prod) {  // the product of the others, of which one or more may be 0
+    Tensor one = tn::ones_like(p.in[0]), none = tn::zeros_like(p.in[0]);
+    Tensor is_zero = tn::equal(p.in[0], none), safe = tn::where(is_zero, one, p.in[0]);
+    Tensor zeros = emit(all_sum, {tn::where(is_zero, one, none)}, group);
+    Tensor of_others = emit(all_fold, {safe}, a) / safe;
+    share = tn::where(tn::equal(zeros, tn::where(is_zero, one, none)), of_others, none);
   } else {
     Tensor is_it = cast_to(tn::equal(p.in[0], p.out[0]), p.out[0].dtype());
     share = is_it / emit(all_sum, {is_it}, group);

@@ -4,6 +4,7 @@
 #include <new>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "backend/cpu/library/cpu_library.h"
@@ -165,7 +166,8 @@ void wait_for_fold(const LibraryCall& call) {
   if (!own.group) return;
   std::vector<workers::CallPiece> pieces;
   CollectiveCall made = joined_call<A>(call, pieces);
-  watched(a.mesh_axis, static_cast<int>(a.workers), made, [&] { own.group->complete(own.number); });
+  Transport& group = *std::exchange(own.group, nullptr);  // it is not abandoned from here on
+  watched(a.mesh_axis, static_cast<int>(a.workers), made, [&] { group.complete(own.number); });
 }
 
 void abandon_fold(const LibraryCall& call) {

@@ -127,21 +127,25 @@ ThreadGroup::ThreadGroup(const GroupMembers& members, int all, ThreadWaits& wait
       spins_(std::max(size_, all) <= static_cast<int>(std::thread::hardware_concurrency())),
       members_(members),
       own_waits_(size_),
-      waits_(waits),
-      progress_(static_cast<size_t>(size_)) {
-  int size = size_;
-  auto bytes = static_cast<size_t>(size * kSmallBytes) * kRounds;
-  room_ = std::make_unique_for_overwrite<std::byte[]>(bytes);  // pages exist when they are used
-  for (Round& round : rounds_) round.seats.resize(static_cast<size_t>(size));
+      waits_(waits) {
+  auto bytes = static_cast<size_t>(size_ * kSmallBytes) * kRounds;
+  for (Ring& ring : rings_) {
+    ring.progress.resize(static_cast<size_t>(size_));
+    ring.room = std::make_unique_for_overwrite<std::byte[]>(bytes);  // pages exist when used
+    for (Round& round : ring.rounds) round.seats.resize(static_cast<size_t>(size_));
+  }
 }
 
 void ThreadGroup::stop() {
-  for (Round& round : rounds_) round.begin.stop();
+  for (Ring& ring : rings_)
+    for (Round& round : ring.rounds) round.begin.stop();
 }
 
 void ThreadGroup::reset() {
-  for (Round& round : rounds_) round.begin.reset(), round.end.reset();
-  for (Progress& progress : progress_) progress = {};
+  for (Ring& ring : rings_) {
+    for (Round& round : ring.rounds) round.begin.reset(), round.end.reset();
+    for (Progress& progress : ring.progress) progress = {};
+  }
   own_waits_.reset();
 }
 
@@ -149,61 +153,61 @@ bool ThreadGroup::is_small(const CollectiveCall& call) {
   return call.kind == Collective::all_reduce && bytes_of(call) <= kSmallBytes;
 }
 
-uint64_t ThreadGroup::begin(int rank, const CollectiveCall& call) {
-  Progress& own = progress_[static_cast<size_t>(rank)];
-  uint64_t number = own.begun;
-  size_t place = number % kRounds;
+uint64_t ThreadGroup::begin(int rank, const CollectiveCall& call, bool is_started) {
+  Progress& own = rings_[is_started].progress[static_cast<size_t>(rank)];
+  uint64_t number = own.begun, name = name_of(number, is_started);
   invariant(number < own.completed + kRounds, "workers: too many calls are under way");
-  Round& here = round(number);
+  Round& here = round(name);
   if (number >= kRounds)  // others may read what is here
-    if (std::exception_ptr error = wait_for_end(rank, number - kRounds))
+    if (std::exception_ptr error = wait_for_end(rank, name_of(number - kRounds, is_started)))
       std::rethrow_exception(error);
   Seat& seat = here.seats[static_cast<size_t>(rank)];
   seat.call = call;
   seat.pieces.assign(call.pieces.begin(), call.pieces.end());
   if (call.pieces.empty()) seat.pieces.push_back({call.in, call.out, call.count});
   if (is_small(call)) {
-    std::byte* to = room(number, rank);
+    std::byte* to = room(name, rank);
     for (const CallPiece& piece : seat.pieces) {
       auto bytes = static_cast<size_t>(piece.count) * element_bytes(call.element);
       if (bytes) std::memcpy(to, piece.in, bytes);
       to += bytes;
     }
   }
-  own.begin[place] = here.begin.arrive(size_);
+  own.begin[place_of(name)] = here.begin.arrive(size_);
   ++own.begun;
-  return number;
+  return name;
 }
 
-void ThreadGroup::complete(int rank, uint64_t number, FunctionRef<void()> work) {
-  Progress& own = progress_[static_cast<size_t>(rank)];
-  Round& here = round(number);
-  size_t place = number % kRounds;
-  const CollectiveCall& call = call_of(number, rank);
+void ThreadGroup::complete(int rank, uint64_t name, FunctionRef<void()> work) {
+  Progress& own = progress(name, rank);
+  Round& here = round(name);
+  size_t place = place_of(name);
+  const CollectiveCall& call = call_of(name, rank);
   std::exception_ptr error;
   {
     Waiting waiting(waits_, number_of(rank), here.begin, members_, call);
     error = here.begin.wait(own.begin[place], spins_, [&](uint32_t a) { waiting.look(a); });
   }
   try {
-    check_alike(number);
+    check_alike(name);
+    invariant(number_in_ring(name) == own.completed, "workers: calls are completed out of order");
     work();
   } catch (...) {
     error = std::current_exception();
   }
-  own.completed = number + 1;
-  bool is_free = is_copied(number);
+  own.completed = number_in_ring(name) + 1;
+  bool is_free = is_copied(name);
   own.end[place] = here.end.arrive(size_);
   // No worker leaves with memory that others read or write.
-  std::exception_ptr late = is_free ? nullptr : wait_for_end(rank, number);
+  std::exception_ptr late = is_free ? nullptr : wait_for_end(rank, name);
   if (!error) error = late;
   if (error) std::rethrow_exception(error);
 }
 
-std::exception_ptr ThreadGroup::wait_for_end(int rank, uint64_t number) {
+std::exception_ptr ThreadGroup::wait_for_end(int rank, uint64_t name) {
   std::exception_ptr error;
-  Gate& end = round(number).end;
-  Waiting waiting(waits_, number_of(rank), end, members_, call_of(number, rank));
+  Gate& end = round(name).end;
+  Waiting waiting(waits_, number_of(rank), end, members_, call_of(name, rank));
   auto look = [&](uint32_t arrival) {
     if (error) return;
     try {
@@ -213,7 +217,7 @@ std::exception_ptr ThreadGroup::wait_for_end(int rank, uint64_t number) {
       waits_.stop_all();  // they complete what they have begun
     }
   };
-  uint32_t arrival = progress_[static_cast<size_t>(rank)].end[number % kRounds];
+  uint32_t arrival = progress(name, rank).end[place_of(name)];
   end.wait(arrival, spins_, look);
   return error;
 }
@@ -222,13 +226,16 @@ std::exception_ptr ThreadGroup::wait_for_end(int rank, uint64_t number) {
 void ThreadGroup::check_alike(uint64_t number) const {
   const CollectiveCall& first = call_of(number, 0);
   bool alike = true;
-  for (int rank = 1; rank < size_; ++rank) alike &= is_same(call_of(number, rank), first);
+  for (int rank = 1; rank < size_; ++rank) {
+    alike &= is_same(call_of(number, rank), first);
+    alike &= std::ranges::equal(pieces_of(number, rank), pieces_of(number, 0), {},
+                                &CallPiece::count, &CallPiece::count);
+  }
   if (alike) return;
   std::vector<NotMet::Worker> all;
   for (int rank = 0; rank < size_; ++rank) {
     const CollectiveCall& call = call_of(number, rank);
-    all.push_back(
-        {number_of(rank), NotMet::Doing::waits, text_of(members_, call), {}, call.loc});
+    all.push_back({number_of(rank), NotMet::Doing::waits, text_of(members_, call), {}, call.loc});
   }
   throw NotMet("workers disagree", std::move(all));
 }
@@ -301,9 +308,11 @@ void ThreadTransport::work(uint64_t round) {
   }
 }
 
-void ThreadTransport::run(const CollectiveCall& call) { complete(start(call)); }
+void ThreadTransport::run(const CollectiveCall& call) { complete(group_.begin(rank_, call)); }
 
-uint64_t ThreadTransport::start(const CollectiveCall& call) { return group_.begin(rank_, call); }
+uint64_t ThreadTransport::start(const CollectiveCall& call) {
+  return group_.begin(rank_, call, true);
+}
 
 void ThreadTransport::complete(uint64_t round) {
   WaitScope waiting;  // but for the work in between
@@ -316,7 +325,7 @@ void ThreadTransport::complete(uint64_t round) {
 void ThreadTransport::abandon(uint64_t round) {
   try {
     complete(round);
-  } catch (const Stopped&) {  // not all have begun it, and they never will
+  } catch (...) {  // not all have begun it, and they never will; the run fails in any case
   }
 }
 

@@ -27,6 +27,7 @@ class Gate {
   void reset() { state_ = 0; }
   /// The number of complete rounds.
   uint32_t round() const { return state_.load() / kRound; }
+  bool is_stopped() const { return state_.load() & kStopped; }
 
  private:
   void wake_all();
@@ -52,8 +53,9 @@ class ThreadGroup {
   /// For the next run, when no worker is here.
   void reset();
 
-  /// Shows `call` to all workers. The result is the number of the round.
-  uint64_t begin(int rank, const CollectiveCall& call);
+  /// Shows `call` to all workers. The result names the round. Calls that are started before others
+  /// and completed after them have rounds of their own, so that both complete in order.
+  uint64_t begin(int rank, const CollectiveCall& call, bool is_started = false);
   /// Does `work` when the calls of all are known, and returns when all have done theirs, whether
   /// `work` fails or not. If the operands were copied, it returns when its own work is done.
   /// Throws NotMet where calls differ, or where not all workers come and none can go on or time is
@@ -92,30 +94,44 @@ class ThreadGroup {
     uint32_t begin[kRounds] = {}, end[kRounds] = {};
   };
 
+  /// Rounds that are completed in the order of their beginnings.
+  struct Ring {
+    Round rounds[kRounds];
+    std::vector<Progress> progress;     // by rank
+    std::unique_ptr<std::byte[]> room;  // for small operands
+  };
+
   static bool is_small(const CollectiveCall& call);
-  Round& round(uint64_t number) { return rounds_[number % kRounds]; }
-  const Seat& seat(uint64_t number, int rank) const {
-    return rounds_[number % kRounds].seats[static_cast<size_t>(rank)];
+  // A round's name is its number in a ring, and the ring.
+  static uint64_t name_of(uint64_t number, bool is_started) { return number * 2 + is_started; }
+  static uint64_t number_in_ring(uint64_t round) { return round / 2; }
+  static size_t place_of(uint64_t round) { return number_in_ring(round) % kRounds; }
+  Ring& ring(uint64_t round) { return rings_[round % 2]; }
+  const Ring& ring(uint64_t round) const { return rings_[round % 2]; }
+  Progress& progress(uint64_t round, int rank) {
+    return ring(round).progress[static_cast<size_t>(rank)];
   }
-  std::byte* room(uint64_t number, int rank) const {
-    auto place = static_cast<int64_t>(number % kRounds) * size_ + rank;
-    return room_.get() + place * kSmallBytes;
+  Round& round(uint64_t name) { return ring(name).rounds[place_of(name)]; }
+  const Seat& seat(uint64_t name, int rank) const {
+    return ring(name).rounds[place_of(name)].seats[static_cast<size_t>(rank)];
+  }
+  std::byte* room(uint64_t name, int rank) const {
+    auto place = static_cast<int64_t>(place_of(name)) * size_ + rank;
+    return ring(name).room.get() + place * kSmallBytes;
   }
 
-  void check_alike(uint64_t number) const;
+  void check_alike(uint64_t round) const;
   int number_of(int rank) const { return members_.first + rank * members_.step; }
   /// Waits until no other worker needs what this one has shown. A round that all have begun is
   /// never left: an interrupt stops the other workers, and is returned.
-  std::exception_ptr wait_for_end(int rank, uint64_t number);
+  std::exception_ptr wait_for_end(int rank, uint64_t name);
 
   int size_;
   bool spins_;  // every worker has a core
   GroupMembers members_;
   ThreadWaits own_waits_;  // of a group without a mesh
   ThreadWaits& waits_;
-  Round rounds_[kRounds];
-  std::vector<Progress> progress_;     // by rank
-  std::unique_ptr<std::byte[]> room_;  // for small operands
+  Ring rings_[2];  // of calls, and of calls that are started
 };
 
 class ThreadTransport final : public Transport {

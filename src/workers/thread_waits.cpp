@@ -108,9 +108,10 @@ void ThreadWaits::has_ended(int worker) {
   ++idle_;
 }
 
-/// A worker whose round is complete is about to go on.
+/// A worker whose round is complete, or stopped, is about to go on.
 bool ThreadWaits::is_waiting(const Record& record) const {
-  return record.doing == Doing::waits && record.gate->round() == record.round;
+  return record.doing == Doing::waits && record.gate->round() == record.round &&
+         !record.gate->is_stopped();
 }
 
 std::vector<NotMet::Worker> ThreadWaits::report() const {

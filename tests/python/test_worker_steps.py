@@ -1,10 +1,12 @@
 """Sums over workers among the steps of a plan: joined, started early, in place."""
 
+import signal
+
 import numpy as np
 import pytest
 
 import tenon as tn
-from tenon import nn, optim
+from tenon import distributed, nn, optim
 
 
 def numbers(*shape, seed=0):
@@ -75,3 +77,72 @@ def test_a_step_that_fails_beside_a_sum_under_way():
                 tn.eval(*both(tn.array([7])))
             total, row = both(tn.array([1]))
             assert total.sum().item() == 1_200_000 and row.tolist() == [[1.0, 1.0]]
+
+
+def gathers_around_a_sum(before, after):
+    """A sum of 2.4 MB, started and awaited around collectives that take one step each."""
+    with tn.Mesh(data=2) as mesh:
+
+        def body(x, *ys):
+            first = [distributed.all_gather(y, axis="data") for y in ys[:before]]
+            start = sum((g.sum() * 0 for g in first), tn.array(0.0))
+            total = distributed.all_sum(x + start, axis="data")
+            rest = [distributed.all_gather(y + start, axis="data") for y in ys[before:]]
+            return total.sum(), *rest
+
+        count = before + after
+        f = tn.compile(
+            tn.shard_map(
+                body, mesh, in_specs=(None, *["data"] * count), out_specs=(None,) * (after + 1)
+            )
+        )
+        ys = [tn.ones((4, 3)) * i for i in range(count)]
+        total, *rest = f(tn.ones(600_000), *ys)
+        return total.item(), [y.mean().item() for y in rest]
+
+
+@pytest.mark.parametrize("before", [0, 8])
+def test_other_collectives_between_a_start_and_its_wait(before):
+    total, rest = gathers_around_a_sum(before, 8)
+    assert total == 1_200_000
+    assert rest == list(range(before, before + 8))
+
+
+def test_loops_with_sums_between_a_start_and_its_wait():
+    with tn.Mesh(data=2) as mesh:
+
+        def body(x, y):
+            total = distributed.all_sum(x, axis="data")
+            halved = lambda c: (c[0] + 1, distributed.all_sum(c[1], axis="data") * 0.5)
+            _, y = tn.while_loop(lambda c: c[0] < 20, halved, (tn.array(0), y))
+            return total.sum(), y
+
+        f = tn.compile(tn.shard_map(body, mesh, in_specs=(None, None), out_specs=(None, None)))
+        total, y = f(tn.ones(600_000), tn.ones(3))
+        assert total.item() == 1_200_000 and y.tolist() == [1, 1, 1]
+
+
+def test_interrupts_before_a_wait_leave_nobody_behind():
+    class Stop(Exception):
+        pass
+
+    def stop(*_):
+        raise Stop
+
+    before = signal.signal(signal.SIGALRM, stop)
+    try:
+        with tn.Mesh(data=2) as mesh:
+            body = lambda x, a: (distributed.all_sum(x, axis="data") * 2, tn.sin(tn.exp(a)))
+            f = tn.compile(tn.shard_map(body, mesh, in_specs=(None, None), out_specs=(None, None)))
+            x, a = tn.ones(600_000), tn.ones(2_000_000)
+            for k in range(40):
+                try:
+                    signal.setitimer(signal.ITIMER_REAL, 0.001 + 0.0005 * k)
+                    tn.eval(*f(x, a))
+                    signal.setitimer(signal.ITIMER_REAL, 0)
+                except Stop:
+                    pass
+            assert f(x, a)[0].sum().item() == 2_400_000
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

@@ -196,8 +196,8 @@ static void run_all(const RunMemory& memory, void* const* address, const Scalar*
   }
 }
 
-/// Step `failed` has failed. Other workers may read the operands of what has been started, and
-/// write its results.
+/// Step `failed` has failed, or was not begun. Other workers may read the operands of what has been
+/// started, and write its results. A wait that has begun has done away with its ticket.
 static void abandon_started(const RunMemory& memory, void* const* address, size_t failed) {
   std::vector<const Step*> open;
   auto ticket = [](const Step* step) { return step->buffers.back(); };
@@ -206,7 +206,7 @@ static void abandon_started(const RunMemory& memory, void* const* address, size_
     const LibraryStep* call = step.library();
     const SplitForm* form = call && split_form ? split_form(*call->op) : nullptr;
     if (form && call->kernel == &form->start && s < failed) open.push_back(&step);
-    if (form && call->kernel == &form->wait)
+    if (form && call->kernel == &form->wait && s < failed)
       std::erase_if(open, [&](const Step* start) { return ticket(start) == ticket(&step); });
   }
   for (const Step* step : open) {

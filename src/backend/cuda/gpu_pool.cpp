@@ -126,12 +126,12 @@ void Pool::clear() {
     kept_bytes_ = 0;
   }
   if (all.empty()) return;
+  gpu_.driver.cuStreamSynchronize(gpu_.copying);  // which writes to some of them
   for (auto& [capacity, blocks] : all)
     for (Block* block : blocks) {
       gpu_.driver.cuMemFreeAsync(block->at, gpu_.stream);
       delete block;
     }
-  gpu_.driver.cuStreamSynchronize(gpu_.copying);
   gpu_.driver.cuStreamSynchronize(gpu_.stream);
   DeviceNumber device = 0;
   MemoryPool pool = nullptr;

@@ -46,16 +46,25 @@ void* lend(const Bound& value, int64_t stream) {
 void wait_for_stream(Device device, int64_t stream) noexcept {
   try {
     Gpu& gpu = gpu_of(device);
-    if (gpu.is_own_process()) gpu.follow(handle_of(stream == kNoStream ? kLegacyStream : stream));
+    if (!gpu.is_own_process()) return;
+    if (stream != kLegacyStream) {  // the stream of this thread is another one, or may be gone
+      gpu.enter();
+      gpu.driver.cuCtxSynchronize();
+      return;
+    }
+    gpu.follow(handle_of(stream));
+    gpu.give([](Stream) {}, [] { return "work of another library"; });  // copies wait for it too
   } catch (...) {  // the GPU has failed, which its next user is told
   }
 }
 
 BufferRef borrow(Device device, void* address, size_t bytes, void* owner, void (*release)(void*)) {
+  std::unique_ptr<void, void (*)(void*)> owned(owner, release);  // if this fails
   usable_runtime(device);
   Gpu& gpu = gpu_of(device);
   auto lender = std::make_unique<Lender>(Lender{&gpu, owner, release});
   uint64_t ready = gpu.give([](Stream) {}, [] { return "work of another library"; });
+  owned.release();
   BufferRef made = adopt(address, bytes, lender.release(), give_back, true);
   made->device = device;
   made->ready = ready;

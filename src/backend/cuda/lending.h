@@ -17,7 +17,7 @@ int64_t stream_of(Device device);
 void* lend(const Bound& value, int64_t stream);
 
 /// Makes work that is submitted from now on wait for what is on `stream`: before memory that was
-/// lent is used again. Where the stream is gone, waits for the whole GPU.
+/// lent is used again. Waits for the whole GPU if it is not the legacy stream: it may be gone.
 void wait_for_stream(Device device, int64_t stream) noexcept;
 
 /// Memory of another library, which this GPU's stream waits for already. `release(owner)` is called

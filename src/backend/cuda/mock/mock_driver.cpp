@@ -241,7 +241,6 @@ void make_streams(Driver& d) {
   d.cuEventCreate = [](EventHandle* out, unsigned) { return *out = new EventOfDriver, kSuccess; };
   d.cuEventRecord = [](EventHandle event, Stream stream) {
     static int recorded = 0;
-    if (stream && stream == mock().gone) return 400;
     mock().recorded.push_back(stream);
     return event->recorded = ++recorded, kSuccess;
   };

@@ -35,7 +35,6 @@ struct Mock {
   size_t allocated = 0;
   std::vector<std::string> log;           // names of kernels as they run
   std::vector<Stream> recorded, waiting;  // on which events were recorded, and which waited
-  Stream gone = nullptr;                  // a stream that does not exist any more
 };
 Mock& mock();
 const Driver& mock_driver();
