@@ -59,7 +59,8 @@ if(CMAKE_SCRIPT_MODE_FILE)
     string(REGEX REPLACE "(..)" "0x\\1," packed "${packed}")
   endif()
   string(LENGTH "${text}" length)
-  file(WRITE ${out} "#include \"backend/cuda/prebuilt/unpacked.h\"
+  file(WRITE ${out} "#include \"backend/cuda/prebuilt/prebuilt.h\"
+#include \"storage/unpacked.h\"
 
 namespace tn::cuda {
 std::string_view ${name}_ptx() {

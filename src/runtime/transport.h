@@ -68,8 +68,8 @@ class Transport {
   /// Throws WorkerFailed if another worker ended, hangs, or makes a different call.
   virtual void run(const CollectiveCall& call) = 0;
   /// The same in two steps: `complete` takes what `start` returned. In between, the worker leaves
-  /// operands and results alone. At most kMostStarted calls are under way, and they are completed in
-  /// the order of their starts.
+  /// operands and results alone. At most kMostStarted calls are under way, and they are completed
+  /// in the order of their starts.
   static constexpr int kMostStarted = 4;
   virtual uint64_t start(const CollectiveCall& call) { return run(call), 0; }
   virtual void complete(uint64_t) {}

@@ -1,11 +1,11 @@
 #pragma once
-// Device code is packed in the library: text of several megabytes.
+// Text that the build has packed.
 #include <span>
 #include <string>
 
-namespace tn::cuda {
+namespace tn {
 
 /// The text, which has this many bytes.
 std::string unpacked(std::span<const unsigned char> packed, size_t length);
 
-}  // namespace tn::cuda
+}  // namespace tn
