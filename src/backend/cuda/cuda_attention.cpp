@@ -4,6 +4,9 @@
 #include "backend/cuda/cuda_attention.h"
 
 #include <algorithm>
+#include <array>
+#include <map>
+#include <mutex>
 
 #include "backend/cuda/own_kernels.h"
 #include "backend/cuda/prebuilt/prebuilt.h"
@@ -149,7 +152,7 @@ int64_t busiest(const OwnAttention& p, int64_t near) {
 
 /// How many heads are under way at once: few, whose keys and values stay in the cache, but so many
 /// that all blocks have about as much to do.
-int64_t heads_at_once(const OwnAttention& p) {
+int64_t find_heads_at_once(const OwnAttention& p) {
   constexpr int64_t kMostItems = 1 << 14;  // with more, all have as much to do in any order
   if (!p.causal || p.heads * blocks_for(p.queries, 128) > kMostItems) return 1;
   std::vector<std::pair<int64_t, int64_t>> known;  // heads, and what the busiest has to do then
@@ -160,6 +163,18 @@ int64_t heads_at_once(const OwnAttention& p) {
     best = std::min(best, known.back().second);
   }
   return std::ranges::find_if(known, [&](auto& k) { return k.second * 100 <= best * 103; })->first;
+}
+
+/// To find it takes longer than the kernel.
+int64_t heads_at_once(const OwnAttention& p) {
+  constexpr size_t kMostKnown = 1024;
+  static std::mutex mutex;
+  static auto& known = *new std::map<std::array<int64_t, 5>, int64_t>;
+  std::lock_guard lock(mutex);
+  std::array<int64_t, 5> problem = {p.heads, p.queries, p.keys, p.blocks, p.causal};
+  if (auto found = known.find(problem); found != known.end()) return found->second;
+  if (known.size() == kMostKnown) known.clear();
+  return known[problem] = find_heads_at_once(p);
 }
 
 /// For tensor cores that read shared memory: without a mask, and where scores grow with products.
