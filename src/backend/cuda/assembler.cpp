@@ -73,11 +73,13 @@ std::string log_of(const JitLink& link, JitLink::Handle handle) {
   return text.substr(0, text.find('\0'));
 }
 
-/// "sm_90", or "sm_90a" for text that is for that architecture alone.
+/// Whether text is for this architecture alone: "sm_90a".
+bool is_for_one(std::string_view ptx, int architecture) {
+  return ptx.substr(0, 1024).find(format(".target sm_{}a", architecture)) != ptx.npos;
+}
+
 std::string arch_name(std::string_view ptx, int architecture) {
-  std::string name = format("sm_{}", architecture);
-  bool is_own = ptx.substr(0, 1024).find(format(".target {}a", name)) != ptx.npos;
-  return is_own ? name + "a" : name;
+  return format("sm_{}{}", architecture, is_for_one(ptx, architecture) ? "a" : "");
 }
 
 std::string link_ptx(const JitLink& link, std::string_view ptx, int architecture) {
@@ -153,12 +155,11 @@ Assembler find_assembler() {
   const char* wanted = std::getenv("TENON_CUDA_ASSEMBLER");
   std::string_view only = wanted ? wanted : "";
   if (only.empty() || only == "nvjitlink") made.link = load_jit_link();
-  if (!made.link.version.empty()) {
-    made.name = format("nvJitLink {}", made.link.version);
-    return made;
-  }
   if (only != "driver") made.ptxas = find_ptxas();
-  if (!made.ptxas.empty()) made.name = format("ptxas ({})", made.ptxas);
+  if (!made.link.version.empty())
+    made.name = format("nvJitLink {}", made.link.version);
+  else if (!made.ptxas.empty())
+    made.name = format("ptxas ({})", made.ptxas);
   return made;
 }
 
@@ -197,7 +198,9 @@ std::string run_ptxas(const std::string& program, std::string_view ptx, int arch
 
 std::string assemble(std::string_view ptx, int architecture) {
   const Assembler& with = assembler();
-  if (!with.link.version.empty()) return link_ptx(with.link, ptx, architecture);
+  // nvJitLink makes products of warp groups wait for each other: attention took 1.8 times as long.
+  bool links = !with.link.version.empty() && !is_for_one(ptx, architecture);
+  if (links) return link_ptx(with.link, ptx, architecture);
   return with.ptxas.empty() ? "" : run_ptxas(with.ptxas, ptx, architecture);
 }
 
