@@ -113,7 +113,7 @@ def sample(model: CharGPT, text: Text, start: str, count: int, heat: float = 0.7
 
 
 def main(given: list[str] | None = None) -> list[float]:
-    chosen = options(__doc__, 1000, 30, given, resume="go on with what a stopped run saved")
+    chosen = options(__doc__, 1000, 60, given, resume="go on with what a stopped run saved")
     text = Text([ROOT / "README.md", *sorted((ROOT / "docs" / "tutorial").glob("*.md"))])
     print(f"{len(text.numbers)} characters, {len(text.letters)} different ones")
     model, losses = train(text, chosen.steps, chosen.resume)

@@ -92,9 +92,12 @@ std::string to_text(Device device) {
 
 [[gnu::cold]] std::vector<Device> devices() {
   std::vector<Device> all;
-  for (int k = 0; k < kMostKinds; ++k)
-    for (int i = 0; (k == 0 || kinds[k]) && i < count_of(k); ++i)
+  for (int k = 0; k < kMostKinds; ++k) {
+    DeviceRuntime* runtime = kinds[k].load();
+    if (k > 0 && (!runtime || runtime->plans_itself())) continue;  // a mesh is several devices
+    for (int i = 0; i < count_of(k); ++i)
       all.emplace_back(static_cast<uint8_t>(k), static_cast<uint8_t>(i));
+  }
   return all;
 }
 

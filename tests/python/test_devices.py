@@ -30,6 +30,8 @@ def program(text, **environment):
 
 class TestNames:
     def test_devices_of_the_machine(self):
+        with tn.Mesh(data=2):  # which is no device of the machine
+            tn.shard(tn.ones(2), "data").eval()
         assert [str(d) for d in tn.devices()] == ["cpu", A, B]
         assert tn.Device(B).kind == "emu" and tn.Device(B).index == 1
         assert tn.Device("cpu") == tn.cpu == "cpu" and tn.Device(A) != tn.Device(B)
