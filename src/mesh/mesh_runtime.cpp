@@ -91,6 +91,7 @@ thread_local Patience* Patience::current = nullptr;
     return folder == line.npos ? line : line.substr(folder + 1);
   });
   if (std::string at = to_text(Loc{error.loc()}); !at.empty()) text += format("\n  at {}", at);
+  log_error_site(ErrorSite::here());
   throw WorkerFailed(text +
                      "\n  hint: all workers along an axis must make the same collectives: the "
                      "predicate of a cond or while_loop around one must be equal on all of them");

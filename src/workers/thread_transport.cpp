@@ -237,6 +237,7 @@ void ThreadGroup::check_alike(uint64_t number) const {
     const CollectiveCall& call = call_of(number, rank);
     all.push_back({number_of(rank), NotMet::Doing::waits, text_of(members_, call), {}, call.loc});
   }
+  log_error_site(ErrorSite::here());
   throw NotMet("workers disagree", std::move(all));
 }
 

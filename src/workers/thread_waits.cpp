@@ -142,11 +142,13 @@ void ThreadWaits::check_for_progress() const {
   if (idle_ < records_.size()) return;
   for (const Record& record : records_)
     if (record.doing == Doing::waits && !is_waiting(record)) return;
+  log_error_site(ErrorSite::here());
   throw NotMet("workers wait for each other, and none can go on", report());
 }
 
 void ThreadWaits::fail_late(std::chrono::seconds time) const {
   std::lock_guard lock(mutex_);
+  log_error_site(ErrorSite::here());
   throw NotMet(format("no progress for {} s", time.count()), report());
 }
 

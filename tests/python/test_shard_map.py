@@ -342,3 +342,12 @@ with tn.Mesh(data=-1) as mesh:
     whole = "28.0 [0.0, 2.0, 4.0, 6.0, 8.0, 10.0, 12.0, 14.0] [3.0, 3.0, 3.0, 3.0]\n"
     for rank in range(2):
         assert (tmp_path / f"worker{rank}").read_text() == whole
+
+
+def test_all_to_all_goes_along_one_axis():
+    mesh = tn.Mesh(a=2, b=2)
+    f = tn.shard_map(
+        lambda x: tn.distributed.all_to_all(x, axis=("a", "b")), mesh, in_specs="a", out_specs="a"
+    )
+    with pytest.raises(ValueError, match="along one axis of the mesh, not several"):
+        f(tn.ones(8))

@@ -65,7 +65,7 @@ LINE = re.compile(
     r"WORKER_RECV \| WORKER worker_\d \| WorkerRun \| [\d.]+[KMG]?B ops=\d+ took=[\d.]+ms"
     r"(?: \(COMPILED\))?|"
     r"COLLECTIVE \| WORKER worker_\d \| \w+ \| [\d.]+[KMG]?B \| group=\S+ took=[\d.]+ms "
-    r"waited=[\d.]+ms)")
+    r"waited=[\d.]+ms(?: peers=\d+,\d+,\d+)?)")
 
 
 @pytest.fixture
@@ -100,8 +100,8 @@ def test_the_instruction_stream_has_a_worker_column(folder: Path) -> None:
         assert any("| WorkerBinaryOp | op=matmul " in line for line in sent)
         assert any("(COMPILED)" in line for line in sent)
         summed = [line for line in own if "COLLECTIVE" in line and "| AllReduce |" in line]
-        # The gradient of the first weight, 784 * 256 floats, and the others.
-        assert sum("| 803KB |" in line for line in summed) >= 4, own
+        # The gradient of the first weight, 784 * 256 floats or 803 kB, joined with the others.
+        assert sum("| 814KB |" in line for line in summed) >= 4, own
         assert all("group=workers" in line for line in summed)
         runs = [line for line in own if "WORKER_RECV" in line]
         assert len(runs) >= 4
@@ -123,7 +123,7 @@ def test_a_lane_for_each_worker(folder: Path) -> None:
         assert workers_of(recording) == [0, 1, 2, 3]
         assert recording.plain == (path != trace)
         met = meetings(recording)
-        assert len(met) >= 16 and all(m.workers == [0, 1, 2, 3] for m in met)
+        assert len(met) >= 4 and all(m.workers == [0, 1, 2, 3] for m in met)
         for kind, start in (("png", b"\x89PNG"), ("html", b"<!doctype html>")):
             shell(folder, f"python -m tenon.scripts.visualize {path} --output t.{kind}")
             assert (folder / f"t.{kind}").read_bytes().startswith(start)
