@@ -4,7 +4,7 @@
 
 namespace tn {
 
-/// For every step, those that must run before it and after it; one may be there several times.
+/// For each step, those that must run before it and after it; one may be there several times.
 class StepDependences {
  public:
   explicit StepDependences(const Plan& plan);

@@ -7,6 +7,8 @@
 #include <memory>
 #include <vector>
 
+#include "backend/cuda/mock/mock_driver.h"
+
 /// `Turn` is the structure of prebuilt/gpu_code.h, which tests include in a namespace.
 template <class Turn>
 class DeviceThreads {
@@ -84,3 +86,22 @@ class DeviceThreads {
   std::vector<std::unique_ptr<char[]>> stacks_;
   std::vector<bool> done_;
 };
+
+/// Makes a kernel one of the mock of the driver. Addresses of the mock become the host's: no other
+/// word of a structure looks like one.
+template <class Turn, class Params>
+void add_device_kernel(const char* name, void (*kernel)(Params), Turn& turn,
+                       const bool& runs_backwards) {
+  static_assert(sizeof(Params) % 8 == 0);
+  auto run = [kernel, &turn, &runs_backwards](const uint64_t* words, int64_t blocks,
+                                              int64_t threads) {
+    static DeviceThreads<Turn> all(turn);
+    std::vector<uint64_t> own(words, words + sizeof(Params) / 8);
+    for (uint64_t& word : own)
+      if (word >> 48 == 0x4000) word = reinterpret_cast<uint64_t>(tn::cuda::mock_memory(word));
+    Params params;
+    std::memcpy(&params, own.data(), sizeof params);
+    all.run(blocks, static_cast<int>(threads), runs_backwards, [&] { kernel(params); });
+  };
+  tn::cuda::mock().kernels[name] = {sizeof(Params) / 8, run, true};
+}

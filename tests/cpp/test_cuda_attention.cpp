@@ -40,22 +40,7 @@ namespace {
 bool runs_backwards = false;
 double factor = 0.125;  // of scores; each test has another, so that none finds plans of another GPU
 
-template <class Params>
-void add_kernel(const char* name, void (*kernel)(Params)) {
-  static_assert(sizeof(Params) % 8 == 0);
-  auto run = [kernel](const uint64_t* words, int64_t blocks, int64_t threads) {
-    static DeviceThreads<device::Turn> all(device::turn);
-    std::vector<uint64_t> own(words, words + sizeof(Params) / 8);
-    for (uint64_t& word : own)
-      if (word >> 48 == 0x4000) word = reinterpret_cast<uint64_t>(cuda::mock_memory(word));
-    Params params;
-    std::memcpy(&params, own.data(), sizeof params);
-    all.run(blocks, static_cast<int>(threads), runs_backwards, [&] { kernel(params); });
-  };
-  cuda::mock().kernels[name] = {sizeof(Params) / 8, run, true};
-}
-
-#define TN_ADD(kernel) add_kernel(#kernel, device::kernel)
+#define TN_ADD(kernel) add_device_kernel(#kernel, device::kernel, device::turn, runs_backwards)
 
 /// A GPU of this compute capability, for the time of a test.
 struct WithGpu {

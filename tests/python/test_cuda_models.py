@@ -1,23 +1,10 @@
 """Models and batches on a GPU, by a mock of the driver that builds for tests have."""
 
-import os
-import subprocess
-import sys
-
 import pytest
 
+from processes import run_on_mock as run
+
 pytestmark = pytest.mark.host  # each program chooses its device
-
-
-def run(text, **environment):
-    """What a program on a mock of a GPU prints."""
-    here = os.path.dirname(__file__)
-    lines = ["import sys", f"sys.path.insert(0, {here!r})", "import tenon as tn", text]
-    env = {n: v for n, v in os.environ.items() if n != "TENON_DEVICE"} | {"TENON_CUDA_MOCK": "1"}
-    command = [sys.executable, "-c", "\n".join(lines)]
-    done = subprocess.run(command, env=env | environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()
 
 
 def test_models_are_evaluated_on_a_gpu():

@@ -122,7 +122,7 @@ def test_loops_with_sums_between_a_start_and_its_wait():
         assert total.item() == 1_200_000 and y.tolist() == [1, 1, 1]
 
 
-def test_interrupts_before_a_wait_leave_nobody_behind():
+def test_interrupts_before_a_wait_stop_all_workers():
     class Stop(Exception):
         pass
 

@@ -145,8 +145,7 @@ class Gpu {
 
   /// Makes what others put on their stream from now on wait for all work so far.
   void lend(Stream other);
-  /// Makes work that is submitted from now on wait for what is on a stream of others. Where that
-  /// stream is gone, waits for everything on the GPU.
+  /// Makes work that is submitted from now on wait for what is on a stream of others.
   void follow(Stream other);
   /// Calls `release(owner)` when all work so far is done: now, or in a later call.
   void release_later(void* owner, void (*release)(void*));

@@ -34,10 +34,7 @@ void Gpu::follow(Stream other) {
   require_own_process();
   enter();
   Once once(driver);
-  if (driver.cuEventRecord(once.event, other) != kSuccess) {
-    check(driver, driver.cuCtxSynchronize(), "cuCtxSynchronize");
-    return;
-  }
+  check(driver, driver.cuEventRecord(once.event, other), "cuEventRecord");
   std::lock_guard lock(mutex_);
   check(driver, driver.cuStreamWaitEvent(stream, once.event, 0), "cuStreamWaitEvent");
 }

@@ -25,6 +25,11 @@ void give_back(void* owner) {
   lender->gpu->release_later(lender->owner, lender->release);
 }
 
+/// A number for what the stream was made to wait for.
+uint64_t number_work_of_others(Gpu& gpu) {
+  return gpu.give([](Stream) {}, [] { return "work of another library"; });
+}
+
 Address address_of(const Buffer& buffer) { return reinterpret_cast<Address>(buffer.address); }
 
 }  // namespace
@@ -53,8 +58,8 @@ void wait_for_stream(Device device, int64_t stream) noexcept {
       return;
     }
     gpu.follow(handle_of(stream));
-    gpu.give([](Stream) {}, [] { return "work of another library"; });  // copies wait for it too
-  } catch (...) {  // the GPU has failed, which its next user is told
+    number_work_of_others(gpu);  // copies wait for it too
+  } catch (...) {                // the next call that uses the GPU reports that it has failed
   }
 }
 
@@ -63,7 +68,7 @@ BufferRef borrow(Device device, void* address, size_t bytes, void* owner, void (
   usable_runtime(device);
   Gpu& gpu = gpu_of(device);
   auto lender = std::make_unique<Lender>(Lender{&gpu, owner, release});
-  uint64_t ready = gpu.give([](Stream) {}, [] { return "work of another library"; });
+  uint64_t ready = number_work_of_others(gpu);
   owned.release();
   BufferRef made = adopt(address, bytes, lender.release(), give_back, true);
   made->device = device;
