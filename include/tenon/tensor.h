@@ -175,7 +175,8 @@ struct Operand {
 /// here and in `from_memory`.
 Tensor from_bytes(const void* data, DType dtype, const Shape& shape);
 /// The same of `count` elements. Fails when the shape has more or fewer.
-Tensor from_elements(const void* data, size_t count, DType dtype, const Shape& shape);
+Tensor from_elements(const void* data, size_t count, DType dtype, const Shape& shape,
+                     std::source_location at = std::source_location::current());
 /// Shares foreign memory without a copy; `release(owner)` is called when the last user is gone.
 Tensor from_memory(void* data, DType dtype, const Shape& shape, void* owner, void (*release)(void*),
                    bool read_only = false);

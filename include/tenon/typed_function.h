@@ -21,6 +21,10 @@ template <>
 struct ValueOf<Operand> {
   using type = Tensor;
 };
+template <>
+struct ValueOf<void> {  // check_callable reports it
+  using type = Tensor;
+};
 template <class A, class B>
 struct ValueOf<std::pair<A, B>> {
   using type = std::pair<typename ValueOf<A>::type, typename ValueOf<B>::type>;
@@ -87,8 +91,9 @@ constexpr bool has_call() {
 template <class F>
 concept IsFunction = has_call<std::decay_t<F>>();
 
+/// Runs while the call is compiled, so that its sentences come before errors that follow from them.
 template <class F, class... A>
-constexpr void check_callable() {
+consteval void check_callable() {
   static_assert(std::is_invocable_v<const F&, A&...> || !std::is_invocable_v<F&, A&...>,
                 "the function changes itself: remove `mutable`, and capture by reference what it "
                 "changes");

@@ -68,7 +68,9 @@ Tensor from_bytes(const void* data, DType dtype, const Shape& shape) {
   return make_data(std::move(made), 0, type);
 }
 
-Tensor from_elements(const void* data, size_t count, DType dtype, const Shape& shape) {
+Tensor from_elements(const void* data, size_t count, DType dtype, const Shape& shape,
+                     std::source_location at) {
+  LocScope scope(at);
   Dim elements = shape.elements();
   if (elements != Dim(static_cast<int64_t>(count)))
     fail(Hint{"give one value for each element"},
@@ -92,19 +94,21 @@ Scalar item_of(const Tensor& x, const std::source_location& at) {
   return element_at(x.dtype(), here.data());
 }
 
+/// Reading the values reports the same errors, to those who read them.
+static void flush_quietly(const std::vector<Tensor>& tensors) {
+  try {
+    flush(tensors);
+  } catch (const Error&) {
+  } catch (const std::bad_alloc&) {
+  }  // an interrupt goes on: it is the caller's
+}
+
 void async_eval(const std::vector<Tensor>& tensors) {
-  auto compute = [tensors] {
-    try {
-      flush(tensors);
-    } catch (...) {
-      // The evaluation of the value reports the same error, on its own thread.
-    }
-  };
   auto is_on_host = [](const Tensor& x) { return x.device().is_host(); };
   if (std::ranges::any_of(tensors, is_on_host))
-    evaluating_worker().add(compute);
+    evaluating_worker().add([tensors] { flush_quietly(tensors); });
   else
-    compute();  // devices do their work later than they are given it
+    flush_quietly(tensors);  // devices do their work later than they are given it
 }
 void synchronize() {
   evaluating_worker().wait();

@@ -68,7 +68,8 @@ RowIterator Tensor::begin() const {
 }
 RowIterator Tensor::end() const { return {*this, dim(0)}; }
 
-void fail_uneven_rows(size_t first, size_t other) {
+void fail_uneven_rows(size_t first, size_t other, std::source_location at) {
+  LocScope scope(at);
   fail("array: rows differ in length: {} and {}", first, other);
 }
 

@@ -64,8 +64,7 @@ DeviceRuntime& usable_runtime(Device device) {
   return runtime;
 }
 
-/// Fails as `who`.
-[[gnu::cold]] static Device device_named(std::string_view name, std::string_view who) {
+[[gnu::cold]] Device device_named(std::string_view name, std::string_view who) {
   std::string_view wanted = name.substr(0, name.find(':'));
   for (int k = 0; k < kMostKinds; ++k) {
     if (k > 0 && !kinds[k]) break;
@@ -82,8 +81,6 @@ DeviceRuntime& usable_runtime(Device device) {
   fail(Hint{format("the devices are {}", join(names(), ", "))}, "{}: no such device: '{}'", who,
        name);
 }
-
-Device::Device(std::string_view name) : Device(device_named(name, "device")) {}
 
 std::string to_text(Device device) {
   if (device.is_host()) return "cpu";
@@ -180,19 +177,19 @@ void wait_for(const Bound& value) {
   if (!buffer.device.is_host()) usable_runtime(buffer.device).wait(buffer);
 }
 
-void DeviceCopies::add(const Bound& value, const Bound& copy) {
+void DeviceCopies::add(const Bound& value, const Bound& copy, size_t bytes) {
   std::lock_guard lock(mutex_);
-  made_.push_back({value, copy});
+  made_.push_back({value, copy, bytes});
 }
 
-Bound DeviceCopies::at(Device device, const Bound& value) {
+Bound DeviceCopies::at(Device device, const Bound& value, size_t bytes) {
   if (value.is_absent() || value.buffer->device == device) return value;
   std::lock_guard lock(mutex_);
   for (const Copy& made : made_)
     if (made.value.buffer == value.buffer && made.value.offset == value.offset &&
-        made.copy.buffer->device == device)
+        made.bytes >= bytes && made.copy.buffer->device == device)
       return made.copy;
-  return made_.emplace_back(Copy{value, copy_to(device, value, value.bytes())}).copy;
+  return made_.emplace_back(Copy{value, copy_to(device, value, bytes), bytes}).copy;
 }
 
 void HostView::fetch(size_t bytes) {
