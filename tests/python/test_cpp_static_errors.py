@@ -48,3 +48,5 @@ def test_misuse_is_a_sentence(use: str, said: str, tmp_path: pathlib.Path) -> No
     made = subprocess.run(command, capture_output=True, text=True)
     assert made.returncode != 0
     assert said in made.stderr
+    if "returns nothing" in said:
+        assert said in made.stderr.split("error: ")[1]  # errors that follow from it come later
