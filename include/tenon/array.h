@@ -130,4 +130,13 @@ Tensor array(std::initializer_list<std::initializer_list<std::initializer_list<T
   return array(all.elements, all.shape);
 }
 
+template <IsElement T>
+Tensor array(
+    std::initializer_list<std::initializer_list<std::initializer_list<std::initializer_list<T>>>>
+        rows,
+    std::source_location at = std::source_location::current()) {
+  Rows<T> all(rows, at);
+  return array(all.elements, all.shape);
+}
+
 }  // namespace tn

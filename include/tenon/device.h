@@ -18,7 +18,7 @@ struct Device {
   /// "cpu", "cuda" (the first), "cuda:1". Fails if there is no such device.
   Device(std::string_view name, std::source_location at = std::source_location::current());
   Device(const char* name, std::source_location at = std::source_location::current())
-      : Device(std::string_view(name), at) {}
+      : Device(name ? std::string_view(name) : std::string_view(), at) {}
   Device(const std::string& name, std::source_location at = std::source_location::current())
       : Device(std::string_view(name), at) {}
 

@@ -51,6 +51,7 @@ const void* Tensor::checked_data(DType wanted, const Place& at) const {
 }
 
 std::string Tensor::graph() const {
+  (void)shape();  // which fails where there is no tensor
   Captured captured = capture({}, {this, 1});
   return to_text(captured.graph);
 }
@@ -92,6 +93,32 @@ Scalar item_of(const Tensor& x, const std::source_location& at) {
     fail("item: only a tensor of one element has an item, this is {}", *type_of(x));
   Tensor here = x.to(Device());
   return element_at(x.dtype(), here.data());
+}
+
+Scalar real_item_of(const Tensor& x, const std::source_location& at) {
+  Scalar s = item_of(x, at);
+  LocScope scope(at);
+  if (s.kind == Kind::complex)
+    fail(Fault::type, Hint{"take tn::real(x)", "take tn::real(x), or item<std::complex<float>>()"},
+         "item: a complex number is not real: {}", *type_of(x));
+  return s;
+}
+
+int64_t integer_item_of(const Tensor& x, int64_t least, uint64_t greatest,
+                        const std::source_location& at) {
+  Scalar s = real_item_of(x, at);
+  LocScope scope(at);
+  bool fits =
+      s.kind == Kind::natural ? static_cast<uint64_t>(s.integer) <= greatest
+      : s.is_integral()
+          ? s.integer >= least && (s.integer < 0 || static_cast<uint64_t>(s.integer) <= greatest)
+          : s.real > static_cast<double>(least) - 1 && s.real < static_cast<double>(greatest) + 1;
+  if (!fits)
+    fail(Hint{"read it as a larger type"}, "item: {} is not between {} and {}",
+         s.is_integral() ? format("{}", s.integer) : format("{}", s.real), least, greatest);
+  if (s.is_integral()) return s.integer;
+  return s.real < 0x1p63 ? static_cast<int64_t>(s.real)
+                         : static_cast<int64_t>(static_cast<uint64_t>(s.real));
 }
 
 /// Reading the values reports the same errors, to those who read them.

@@ -53,6 +53,9 @@ Tensor& Selection::operator*=(const Operand& v) && {
 Tensor& Selection::operator/=(const Operand& v) && {
   return assign(divide(Operand(*this, v.place), v));
 }
+Tensor& Selection::operator%=(const Operand& v) && {
+  return assign(remainder(Operand(*this, v.place), v));
+}
 
 Selection Tensor::operator[](const Index& index) & { return {*this, {index}}; }
 Selection Tensor::operator[](std::initializer_list<Index> indices) & { return {*this, indices}; }

@@ -43,7 +43,11 @@ void register_devices(DeviceRuntime& runtime) {
   throw_internal("too many kinds of devices");
 }
 
-DeviceRuntime& runtime_of(Device device) { return *kinds[device.kind].load(); }
+DeviceRuntime& runtime_of(Device device) {
+  DeviceRuntime* its = device.kind < kMostKinds ? kinds[device.kind].load() : nullptr;
+  if (!its) fail("device: there are no devices of kind {}", device.kind);
+  return *its;
+}
 
 std::shared_ptr<const DevicePart> DeviceRuntime::part(Device, const Graph&, const CompileOptions&) {
   throw_internal("a device that plans its parts makes them");
