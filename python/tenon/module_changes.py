@@ -152,8 +152,8 @@ class ChangesByCompiled(ModuleChanges):
         now = _positions_of_generators()
         names = [name for name, position in now.items() if position != self._drawn.get(name)]
         if names and self._is_outermost:
-            text = f"{self._what} draws from {' and '.join(names)} while it is traced, and every "
-            instead = "call has these numbers: draw with tn.random, or pass them as arguments"
+            text = f"{self._what} draws from {' and '.join(names)} at trace time, so every call "
+            instead = "reuses the same numbers: draw with tn.random, or pass them as arguments"
             warnings.warn(text + instead, stacklevel=_frames_of_package() + 1)
 
 

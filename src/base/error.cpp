@@ -23,7 +23,7 @@ static std::string with_place_and_hint(std::string text, const Hint& hint) {
   return text;
 }
 
-void fail_empty_callback() { fail(Fault::type, "a function is called that was not given"); }
+void fail_empty_callback() { fail(Fault::type, "an empty tn::Callback was called"); }
 
 static const char* const kSites = std::getenv("TENON_ERROR_SITES");
 

@@ -76,7 +76,8 @@ class LBFGS(Optimizer):
             self._refuse("step: a closure that evaluates the loss is needed", "type")
         if _core._is_tracing():
             hint = "let the closure call a compiled function"
-            self._refuse("step: it cannot be traced, as it decides by values", "type", hint)
+            text = "step: it cannot be traced, because it branches on computed values"
+            self._refuse(text, "type", hint)
         first = self._evaluated(closure)
         with tn.no_grad():
             loss, flat = float(first), self._flat_gradient()

@@ -58,8 +58,9 @@ def linear_schedule(init: float, end: float, steps: int) -> Schedule:
 def join_schedules(schedules: Sequence[Schedule], boundaries: Sequence[int]) -> Schedule:
     """One schedule after the other: at each boundary the next begins, with its step 0."""
     if len(schedules) != len(boundaries) + 1:
-        counts = f"{len(boundaries)} boundaries for {len(schedules)} schedules"
-        _core._fail("value", f"join_schedules: {counts}; there is one between two")
+        counts = f"{len(schedules)} and {len(boundaries)}"
+        text = f"join_schedules: there must be one schedule more than boundaries: {counts}"
+        _core._fail("value", text)
     if list(boundaries) != sorted(boundaries):
         _core._fail("value", f"join_schedules: the boundaries do not increase: {list(boundaries)}")
     return partial(_join_schedules, list(schedules), list(boundaries))

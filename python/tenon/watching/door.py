@@ -41,7 +41,7 @@ def folder() -> Path:
     found = path.lstat()
     private = stat.S_ISDIR(found.st_mode) and not found.st_mode & 0o077
     if not private or found.st_uid != os.getuid():
-        raise DoorError(f"{path} is not a folder of this user alone: remove it")
+        raise DoorError(f"{path} must be accessible to this user only; remove it")
     return path
 
 
@@ -91,7 +91,7 @@ class Door:
                 raise DoorError(f"process {self.pid} cannot be watched: it is not there, or was "
                                 "not started with TENON_WATCH=1") from None
         if not answer:
-            raise DoorError(f"process {self.pid} ended, or does not know what was asked")
+            raise DoorError(f"process {self.pid} exited or does not support the request")
         return dict(json.loads(answer))
 
 
