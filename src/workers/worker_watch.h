@@ -9,8 +9,8 @@
 
 namespace tn::workers {
 
-/// Counters of one worker. Times are nanoseconds; communicating is a part of running, and waiting for others
-/// a part of communicating.
+/// Counters of one worker. Times are nanoseconds; communicating is a part of running, and waiting
+/// for others a part of communicating.
 struct WorkerTotals {
   std::atomic<int> number{-1};  // -1: it has done nothing
   std::atomic<uint64_t> runs{0}, running{0}, collectives{0}, bytes{0}, communicating{0}, waiting{0};
