@@ -384,7 +384,7 @@ if not TYPE_CHECKING:  # to type checkers it would say that every name exists
 
 
 def __dir__() -> list[str]:
-    """What users may use: neither modules of the implementation nor what is imported for it."""
+    """List the public names, without imports and modules of the implementation."""
     module = type(_core)
     hidden = {"TYPE_CHECKING", "annotations"}
     here = [

@@ -94,7 +94,7 @@ class Mesh(contextlib.ContextDecorator):
 
     @property
     def __tenon_device__(self) -> str:
-        """Its name, so that a mesh is taken wherever a device is: `x.to(mesh)`."""
+        """The name of the device, so that a mesh can be used as one: `x.to(mesh)`."""
         return self._name
 
     @property

@@ -44,13 +44,13 @@ def exponential_decay(init: float, decay_rate: float) -> Schedule:
 
 
 def cosine_decay(init: float, decay_steps: int, end: float = 0.0) -> Schedule:
-    """From `init` to `end` in `decay_steps` steps, along half a cosine, and then `end`."""
+    """Go from `init` to `end` in `decay_steps` steps, along half a cosine, and stay there."""
     _check_steps("cosine_decay", "decay_steps", decay_steps)
     return partial(_cosine_decay, init, end, decay_steps)
 
 
 def linear_schedule(init: float, end: float, steps: int) -> Schedule:
-    """From `init` to `end` in `steps` equal steps, and then `end`."""
+    """Go from `init` to `end` in `steps` equal steps, and stay there."""
     _check_steps("linear_schedule", "steps", steps)
     return partial(_linear_schedule, init, end, steps)
 

@@ -31,7 +31,7 @@ class DoorError(Exception):
 
 
 def folder() -> Path:
-    """Of this user alone; made where it is missing, refused where it is not that."""
+    """Return the private folder of sockets; create it if it is missing."""
     base = os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
     path = Path(base) / f"tenon-{os.getuid()}"
     try:
@@ -71,7 +71,7 @@ def _is_left_behind(path: Path) -> bool:
 
 
 class Door:
-    """That of another process."""
+    """A connection to another process that can be watched."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
@@ -96,7 +96,7 @@ class Door:
 
 
 def open_door() -> None:
-    """Lets those who watch in, until the process ends. Where that cannot be, it is said."""
+    """Accept watchers until the process ends; warn if that fails."""
     listener = socket.socket(socket.AF_UNIX)
     try:
         path = folder() / f"{os.getpid()}.sock"
