@@ -1,7 +1,6 @@
 #pragma once
-// Decisions and loops as ops: they run where values are not known while a function is traced, take
-// constant memory, and are recorded once however often they run. Operands, carries and results are
-// trees (tree.h).
+// Control flow as ops, for values that are unknown at trace time. A loop takes constant memory, and
+// its body is recorded once. Operands, carries and results are trees (tree.h).
 #include "tenon/ops.h"
 #include "tenon/transforms.h"
 
@@ -75,13 +74,13 @@ auto cond(const Operand& pred, const Then& then, const Otherwise& otherwise, con
   return yes.result(std::move(made));
 }
 
-/// The carry after `body`, which takes and returns it, has been applied as long as `go_on` of it is
-/// true. Its types stay the same. A tuple is given to functions of several arguments as these.
-/// Derivatives go forward only; `scan` has both.
+/// Applies `body` to the carry while `go_on(carry)` is true, and returns the carry. Its types stay
+/// the same. Functions of several arguments get the elements of a tuple. Only forward-mode
+/// derivatives exist; `scan` has both.
 ///
-///     auto [n, x] = tn::while_loop([](tn::Tensor n, tn::Tensor x) { return n < 10; },
-///                                  [](tn::Tensor n, tn::Tensor x) { return std::tuple(n + 1, x *
-///                                  2); }, std::tuple(tn::array(0), tn::array(1.0)));
+///     auto go_on = [](tn::Tensor n, tn::Tensor x) { return n < 10; };
+///     auto body = [](tn::Tensor n, tn::Tensor x) { return std::tuple(n + 1, x * 2); };
+///     auto [n, x] = tn::while_loop(go_on, body, std::tuple(tn::array(0), tn::array(1.0)));
 template <class Cond, class Body, class C>
 auto while_loop(const Cond& go_on, const Body& body, const C& carry,
                 std::source_location place = std::source_location::current()) {
@@ -104,7 +103,7 @@ auto while_loop(const Cond& go_on, const Body& body, const C& carry,
 }
 
 struct ScanSettings {
-  /// How often, which the first axis of xs says too.
+  /// The number of steps; must equal the first axis of xs, if given.
   Maybe<int64_t> length = {};
   /// From the last slice to the first.
   bool reverse = false;

@@ -27,7 +27,7 @@ struct DimensionInfo {
       : min(least), opt(best), max(most), name(std::move(called)) {}
 };
 
-/// A run-time input: a tensor, or (`is_size`) a size by itself, whose only dimension says which.
+/// A run-time input: a tensor, or (`is_size`) a size, described by its only dimension.
 struct InputInfo {
   std::vector<DimensionInfo> shape;
   DType dtype = DType::f32;
@@ -90,7 +90,7 @@ struct ExecutableStats {
 /// Copies share everything; calls may come from any thread.
 class Executable {
  public:
-  /// Tensors in the order of the inputs that are tensors, values in that of those that are sizes.
+  /// `args` in the order of tensor inputs, `sizes` in the order of size inputs.
   Tensors operator()(const Tensors& args, const std::vector<int64_t>& sizes = {},
                      std::source_location at = std::source_location::current()) const;
 

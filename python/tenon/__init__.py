@@ -384,7 +384,7 @@ if not TYPE_CHECKING:  # to type checkers it would say that every name exists
 
 
 def __dir__() -> list[str]:
-    """What users may use: neither modules of the implementation nor what is imported for it."""
+    """List the public names, without imports and modules of the implementation."""
     module = type(_core)
     hidden = {"TYPE_CHECKING", "annotations"}
     here = [
@@ -398,7 +398,7 @@ def __dir__() -> list[str]:
 for _name, _near in _core._stray_variables():
     import warnings as _warnings
 
-    _warnings.warn(f"{_name} means nothing; did you mean {_near}?", stacklevel=2)
+    _warnings.warn(f"unknown environment variable {_name}; did you mean {_near}?", stacklevel=2)
 if _os.environ.get("TENON_WATCH", "0") not in ("", "0"):
     from .watching.door import open_door as _open_door
 

@@ -80,8 +80,11 @@ _ELSEWHERE = {
 
 
 def public_name(frame: Any) -> str:
-    """Of the function of the package that runs in a frame; "" for one that users do not call, and
-    for a transform: an error there is about an op of the function that it was given."""
+    """Return the public name of the function that runs in a frame of the package.
+
+    It is "" for an internal function and for a transform: an error there is about an op of the
+    function that is transformed.
+    """
     code, home = frame.f_code, frame.f_globals.get("__name__", "")
     if home == "tenon.transforms":
         return ""

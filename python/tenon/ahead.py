@@ -78,7 +78,7 @@ def _where(fun: Function) -> str:
 
 
 def signature_of(fun: Function) -> inspect.Signature:
-    """That of `forward`, where the call of a module passes on whatever it is given."""
+    """Return the signature of `fun`; of `forward`, if a module's call only passes arguments on."""
     signature = inspect.signature(fun)
     variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     passes_on = all(p.kind in variadic for p in signature.parameters.values())
@@ -97,7 +97,7 @@ def _bind(fun: Function, args: Sequence[Any], kwargs: Mapping[str, Any]) -> insp
 
 
 def _parameters(bound: inspect.BoundArguments) -> list[Parameter]:
-    """What the executable's parameters may be, in order. Variadic ones are those given now."""
+    """List the parameters of the executable. Variadic ones are expanded to what is given now."""
     made: list[Parameter] = []
 
     def add(name: str, kind: Any, value: Any) -> None:
@@ -172,7 +172,7 @@ def _spoken(path: str) -> str:
 
 
 def _place_of_none(made: Any) -> str:
-    """Which of the values is None, as far as lists and dicts say."""
+    """Return the index or key of the value that is None, or "" if it is nested deeper."""
     if isinstance(made, (list, tuple)):
         return next((f" {i}" for i, part in enumerate(made) if part is None), "")
     parts = made.items() if isinstance(made, dict) else ()
@@ -180,7 +180,7 @@ def _place_of_none(made: Any) -> str:
 
 
 def _shown(value: Any) -> str:
-    """What it is; tensors of the trace in it cannot be shown."""
+    """Describe a value; only its class, if it holds tensors of the trace."""
     if value is None:
         return "None"
     try:
@@ -236,8 +236,10 @@ def _tensors_in(prefix: str, value: Any) -> list[tuple[str, _core.Tensor]]:
 
 
 def _place_of(constants: list[tuple[str, _core.Tensor]]) -> _core.Device:
-    """Where the function is traced: with the tensors it holds, or, where they are on several
-    devices, on the default one. Numbers of the host go anywhere."""
+    """Return the device on which the function is traced: that of the tensors it holds.
+
+    If they are on several devices, it is the default one. Scalars on the host do not count.
+    """
     places = {x.device for _, x in constants if x.ndim > 0 or x.device != "cpu"}
     return places.pop() if len(places) == 1 else _core.default_device()
 

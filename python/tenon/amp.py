@@ -34,7 +34,7 @@ _LARGEST = 2.0**100  # scale; its inverse is the smallest: both are floats with 
 
 @dataclasses.dataclass(frozen=True)
 class Policy:
-    """Which types ops convert float32, bfloat16 and float16 operands to while it is active.
+    """The types that ops convert float32, bfloat16 and float16 operands to while it is active.
 
         >>> tn.amp.Policy(tn.float16).type_of("matmul"), tn.amp.Policy().type_of("softmax")
         (tenon.float16, tenon.float32)

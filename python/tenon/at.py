@@ -83,7 +83,7 @@ def _iterate(self: _core.Tensor) -> Iterator[_core.Tensor]:
 
 
 def _html(self: _core.Tensor) -> str:
-    """What notebooks show."""
+    """Return the HTML that notebooks display."""
     import html
 
     shape = ", ".join(str(n) for n in self.shape)

@@ -88,7 +88,7 @@ class HotPaths(list[_core.HotPath]):
         return HotPaths(found) if isinstance(index, slice) else found
 
     def _table(self) -> tuple[list[tuple[str, ...]], list[bool]]:
-        """Its rows, the heads first, and of each column whether it has numbers."""
+        """Return the rows, the header first, and whether each column is numeric."""
         rows = _folded(self)
         shown = [i for i in range(len(_HEADS)) if any(row[i] not in ("", "-") for row in rows)]
         cells = [tuple(row[i] for i in shown) for row in [_HEADS, *rows]]

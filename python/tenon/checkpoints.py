@@ -337,7 +337,7 @@ class Checkpoints:
         return self.path(steps[-1]) if steps else None
 
     def path(self, step: int) -> str:
-        """Of the checkpoint of a step: the folder of several workers, or else a file."""
+        """Return the path of a step: a folder if several workers wrote it, else a file."""
         file = self._file(step)
         folder = file.removesuffix(".safetensors")
         return folder if worker_checkpoints.is_committed(folder) else file
@@ -352,7 +352,7 @@ class Checkpoints:
         return os.path.join(self.folder, f".step-{step:08d}.saving")
 
     def _remove_unfinished(self) -> None:
-        """What processes that were killed while saving left. Those that live hold a lock."""
+        """Remove files of processes that were killed while saving. Live processes hold a lock."""
         for name in os.listdir(self.folder):
             path, match = os.path.join(self.folder, name), self._NAME.fullmatch(name)
             if (left := self._LOCK.fullmatch(name)) is not None:

@@ -48,7 +48,7 @@ def complain(code: int, error: Exception) -> int:
 
 
 def print_user_frames(error: Exception) -> None:
-    """As Python prints errors, without what is between the command and the user's code."""
+    """Print an error as Python does, without the frames between the command and the user's code."""
     shown = traceback.TracebackException.from_exception(error)
     ours = (os.path.dirname(__file__), "<")
     theirs = [frame for frame in shown.stack if not frame.filename.startswith(ours)]
@@ -57,7 +57,7 @@ def print_user_frames(error: Exception) -> None:
 
 
 class CannotFind(Exception):
-    """What is to be compiled is not where it was said to be."""
+    """The object to compile was not found."""
 
 
 def compile_function(source: str, inputs: list[tuple[Any, ...]], values: list[str], level: int,

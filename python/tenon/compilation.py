@@ -214,7 +214,7 @@ def compile(
 
 
 def _changed(options: dict[str, Any]) -> dict[str, Any]:
-    """Those that are not what they are by default."""
+    """Return the options that differ from their defaults."""
     usual = {"inputs": None, "outputs": None, "shapeless": False} | (compile.__kwdefaults__ or {})
     return {name: value for name, value in options.items() if value is not usual[name]}
 

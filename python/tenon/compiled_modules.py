@@ -14,7 +14,7 @@ def is_module(value: Any) -> bool:
 
 
 class _CompiledCall:
-    """What the class of a compiled module has before that of the module itself."""
+    """Mixin of compiled modules, placed before the class of the module."""
 
     _plain: type  # the class of the module
     _compiled: _core.CompiledFunction[..., Any]  # calls of `_of`

@@ -35,7 +35,7 @@ def result_class(name: str) -> type | None:
 def reduced(
     compiled: Any, fun: Callable[..., Any], options: dict[str, Any]
 ) -> str | tuple[Any, ...]:
-    """What pickle stores: the name of a function that was compiled where it is defined."""
+    """Return what pickle stores: a name, if the function was compiled where it is defined."""
     module = sys.modules.get(getattr(fun, "__module__", None) or "")
     name = getattr(fun, "__qualname__", "")
     if _found(module, name) is compiled:
@@ -46,7 +46,7 @@ def reduced(
 def copied(
     compiled: Any, fun: Callable[..., Any], options: dict[str, Any], memo: dict[int, Any]
 ) -> Any:
-    """For deepcopy, which copies no functions; a method becomes one of the copied object."""
+    """Implement deepcopy: functions are not copied; a method is bound to the copied object."""
     if not isinstance(fun, types.MethodType):
         return compiled
     import copy

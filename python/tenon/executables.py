@@ -147,7 +147,7 @@ def _from_bytes(data: bytes) -> Executable:
 
 
 def _role(leaf: Any) -> Any:
-    """What a leaf of an argument is, as the core takes it: an input, or (constant,)."""
+    """Return the role of a leaf for the core: "size", "tensor", or (constant,)."""
     if isinstance(leaf, Info):
         return "size" if isinstance(leaf, DimensionInputInfo) else "tensor"
     return (leaf,)

@@ -116,7 +116,7 @@ def load_safetensors(
 
 
 def tensors_by_name(what: str, tensors: Mapping[str, Any]) -> Tensors:
-    """What was given as tensors by name; `what` begins messages."""
+    """Check that a mapping holds tensors by name, and convert them; `what` begins messages."""
     if not isinstance(tensors, Mapping):
         kind = type(tensors).__name__
         _core._fail("type", f"{what}: tensors by name are a dict, not {kind}")
@@ -229,7 +229,7 @@ _BEFORE_DIGITS, _AFTER_DIGITS = b"tenon.crc32=", b".tenon"
 
 
 class _Summed:
-    """What an archive is written to: puts the checksum in the comment, which comes last."""
+    """The output of an archive. Puts the checksum into the comment, which comes last."""
 
     def __init__(self, out: Any) -> None:
         self.out = out
@@ -316,7 +316,7 @@ def _tensor_of(array: np.ndarray) -> _core.Tensor:
 
 
 def _read_array(name: str, file: Any, size: int = 0, called: str = "") -> _core.Tensor:
-    """Of an open file of at most `size` bytes, or, mapped, of the path `name`."""
+    """Read an array from an open file of at most `size` bytes, or map it from the path `name`."""
     import numpy as np
 
     with _Reading(name, called):
@@ -326,7 +326,7 @@ def _read_array(name: str, file: Any, size: int = 0, called: str = "") -> _core.
 
 
 def _read_elements(file: Any, size: int) -> np.ndarray:
-    """As NumPy reads an array. Nothing is allocated that `size` bytes cannot fill."""
+    """Read an array as NumPy does, but allocate nothing that `size` bytes cannot fill."""
     import numpy as np
     from numpy.lib import format as npy
 
@@ -435,7 +435,7 @@ def _check_inflated(
 
 
 class _Options(NamedTuple):
-    """How a file is read: see `load`."""
+    """Options for reading a file; see `load`."""
 
     verify: bool | None = None
     max_bytes: int | None = None
@@ -481,7 +481,7 @@ def load(
 def _load(
     name: str, head: bytes, data: bytes | None, options: _Options
 ) -> tuple[Any, dict[str, str]]:
-    """From `data`, or else the file `name`; `head` is how it begins."""
+    """Load from `data`, or from the file `name` without it; `head` holds the first bytes."""
     # A small number begins a safetensors file, also where its bytes read like something else.
     sized = len(head) == 8 and int.from_bytes(head, "little") <= _MOST_HEADER
     if not sized and head.startswith(b"\x93NUMPY"):

@@ -57,6 +57,6 @@ class FlatFunction:
 
     @property
     def results(self) -> _core._TensorTree:
-        """What a function that was called returned last."""
+        """Return the results of the last call."""
         assert self.made is not None
         return self.made

@@ -173,7 +173,7 @@ Info = InputInfo | DimensionInputInfo
 
 
 def to_core(name: str, info: Info) -> _core._InputInfo:
-    """As the core takes it."""
+    """Convert an input's description for the core."""
     if isinstance(info, DimensionInputInfo):
         return _core._InputInfo(name, [_core_dimension(info.dimension)], None, info.place)
     shape = [_core_dimension(size) for size in info.shape]

@@ -74,10 +74,12 @@ class Mesh(contextlib.ContextDecorator):
     ) -> None:
         if names:
             hint = "name the axes: tn.Mesh(data=4)"
-            _core._fail("type", f"mesh: {names[0]!r} has no name of an axis", hint)
+            text = f"mesh: axes are given by name, not by position: {names[0]!r}"
+            _core._fail("type", text, hint)
         by_axis = parts if isinstance(parts, dict) else dict.fromkeys(sizes, parts or 0)
         if unknown := set(by_axis) - set(sizes):
-            _core._fail("value", f"mesh: parts of an axis that it has not: {min(unknown)!r}")
+            text = f"mesh: parts= names an axis that the mesh does not have: {min(unknown)!r}"
+            _core._fail("value", text)
         given = [
             (name, _integer("mesh", name, size), _integer("mesh", "parts", by_axis.get(name, 0)))
             for name, size in sizes.items()
@@ -92,7 +94,7 @@ class Mesh(contextlib.ContextDecorator):
 
     @property
     def __tenon_device__(self) -> str:
-        """Its name, so that a mesh is taken wherever a device is: `x.to(mesh)`."""
+        """The name of the device, so that a mesh can be used as one: `x.to(mesh)`."""
         return self._name
 
     @property
@@ -279,7 +281,8 @@ def _specs_of_results(specs: Any, results: Any) -> list[list[str]]:
 def _names(spec: Spec, who: str = "shard") -> list[str]:
     """The axes of each dimension."""
     if isinstance(spec, Stored):
-        _core._fail("value", "shard_map: a stored layout is one of memory, not of a worker's part")
+        text = "shard_map: tn.stored describes storage, not the part that a worker computes with"
+        _core._fail("value", text, "name the axes that divide it")
     if spec is None:
         return []
     return [_name(axes, who) for axes in (spec if isinstance(spec, (tuple, list)) else (spec,))]

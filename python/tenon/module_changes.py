@@ -1,4 +1,4 @@
-"""What traced functions assign to modules: tensors of a trace mean nothing when it is over.
+"""Tracks assignments to modules by traced functions: tensors of a trace are invalid after it.
 
 Modules tell of each assignment while a function is traced. Where the trace does not carry a tensor
 out, as `tn.compile(model)` and `outputs=` do, the attribute gets back what it was, and a warning
@@ -44,7 +44,7 @@ def _is_lost(value: Any, before: Any) -> bool:
 
 
 class ModuleChanges:
-    """From here to `end` or `undo`, what is assigned to modules on this thread is noted."""
+    """Records assignments to modules on this thread, until `end` or `undo`."""
 
     def __init__(self, what: str, instead: str) -> None:
         """`what` assigns, for the warning, and what to do `instead`."""
@@ -122,7 +122,7 @@ class StateOnWorkers:
         return sum(len(_tensors(value)) for _, _, value in self._taken)
 
     def name(self, tensor: int) -> str:
-        """What tensor number `tensor` of the values is assigned to."""
+        """Return the attribute to which tensor number `tensor` of the values is assigned."""
         for module, name, value in self._taken:
             tensor -= len(_tensors(value))
             if tensor < 0:
@@ -139,7 +139,7 @@ def _title(module: Any, name: str) -> str:
 
 
 class ChangesByCompiled(ModuleChanges):
-    """Of a function that is traced for `compile`, which also draws no numbers but those of ops."""
+    """Changes by a function that `compile` traces. Also warns of draws from other generators."""
 
     def __init__(self, place: str) -> None:
         instead = "compile the module itself, name it in inputs= and outputs=, or return the new"
@@ -152,13 +152,13 @@ class ChangesByCompiled(ModuleChanges):
         now = _positions_of_generators()
         names = [name for name, position in now.items() if position != self._drawn.get(name)]
         if names and self._is_outermost:
-            text = f"{self._what} draws from {' and '.join(names)} while it is traced, and every "
-            instead = "call has these numbers: draw with tn.random, or pass them as arguments"
+            text = f"{self._what} draws from {' and '.join(names)} at trace time, so every call "
+            instead = "reuses the same numbers: draw with tn.random, or pass them as arguments"
             warnings.warn(text + instead, stacklevel=_frames_of_package() + 1)
 
 
 def _positions_of_generators() -> dict[str, Any]:
-    """How far the generators are that Python and NumPy have for all of a program."""
+    """Return the states of the global generators of Python and NumPy."""
     found: dict[str, Any] = {}
     if "random" in sys.modules:
         found["random"] = sys.modules["random"].getstate()
@@ -170,7 +170,7 @@ def _positions_of_generators() -> dict[str, Any]:
 
 
 def _frames_of_package() -> int:
-    """How many calls on the way to here are the package's own."""
+    """Return the number of innermost frames that belong to the package."""
     frame, count = sys._getframe(1), 0
     while frame.f_back and str(frame.f_globals.get("__package__")).split(".")[0] == __package__:
         frame, count = frame.f_back, count + 1

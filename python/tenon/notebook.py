@@ -75,7 +75,7 @@ def _above(path: str, modules: dict[str, Any]) -> str:
 
 
 def compiled_html(f: Any) -> str:
-    """What the calls of a compiled function did, why it was traced, and its latest graph."""
+    """Return a compiled function's statistics, reasons for traces and latest graph as HTML."""
     name = getattr(f, "__name__", "")
     if name:
         try:

@@ -267,7 +267,7 @@ def _span(x: Tensor) -> float:
 
 
 def _bin_count(x: Tensor, rule: str, range: Any) -> int:
-    """How many bins a rule gives: the span of the bins over the width it chooses."""
+    """Return the number of bins of a rule: the range of the bins over the width it chooses."""
     if rule not in _WIDTHS:
         known = ", ".join(_WIDTHS)
         _core._fail("value", f"histogram: no rule {rule!r} for bins; there are {known}")

@@ -95,8 +95,10 @@ def array_function(self: Any, func: Any, types: Any, args: Any, kwargs: Any) -> 
 def _either(
     ours: Callable[[], Any], on_arrays: Callable[[], Any], given: Any, has_choice: bool = False
 ) -> Any:
-    """What ours makes, or NumPy where ours refuses types that it takes, as bool in `max`, or an
-    option's choice, as a `mode` of `pad`."""
+    """Call `ours`, or NumPy if ours refuses a type that NumPy accepts, such as bool in `max`.
+
+    With `has_choice`, also if ours refuses the value of an option, such as a `mode` of `pad`.
+    """
     try:
         return ours()
     except (_core.InvalidType, _core.InvalidValue) as error:
@@ -123,7 +125,7 @@ def _in_type(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _type(given: Any) -> _core.DType | None:
-    """What NumPy's names stand for, also "i8"; None: ours has no such type."""
+    """Return the type for a NumPy name, including "i8"; None if Tenon has no such type."""
     import numpy as np
 
     try:
@@ -194,7 +196,7 @@ _counterparts: dict[Any, Any] = {}  # by NumPy's function: what `_counterpart` f
 
 
 def _counterpart(func: Any) -> Any:
-    """From arguments of NumPy's function to a call of ours; None where there is none."""
+    """Return a function that maps NumPy's arguments to a call of ours, or None."""
     import inspect
     import operator
 
@@ -211,7 +213,7 @@ def _counterpart(func: Any) -> Any:
     ours_defaults = {p.name: p.default for p in parameters}
 
     def name_of(theirs_name: str, place: int) -> str | None:
-        """Of the parameter of ours with that meaning: the same name, or an operand's place."""
+        """Return our parameter of that meaning: with the same name, or an operand at that place."""
         if theirs_name in names:
             return theirs_name
         needed = place < len(parameters) and parameters[place].default is inspect.Parameter.empty

@@ -1,4 +1,4 @@
-"""What kinds of objects there are for guards: values, plain objects, and what cannot be guarded."""
+"""The kinds of objects for guards: values, plain objects, and those that cannot be guarded."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _VIEWS: tuple[Any, ...] = (
 
 
 class Attributes(enum.Enum):
-    """How what is read of an object comes to be known."""
+    """How reads of an object's attributes are detected."""
 
     NONE = enum.auto()
     NOTED = enum.auto()  # a class statement made its class, which notes reads
@@ -110,7 +110,7 @@ def is_python(cls: type) -> bool:
 
 
 def static(cls: type, name: str) -> Any:
-    """What the class has of that name, without calling anything."""
+    """Return the class attribute of that name without calling descriptors, or ABSENT."""
     for base in cls.__mro__:
         if name in base.__dict__:
             return base.__dict__[name]

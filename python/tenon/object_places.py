@@ -1,4 +1,4 @@
-"""Where objects are: attributes, and indices into the containers there."""
+"""Paths to objects: attributes, and indices into the containers there."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Steps = tuple[Any, ...] | None  # indices into containers; None: none lead there
 
 
 def contents(value: Any) -> list[Any]:
-    """What a container holds, whatever an `__iter__` of its class gives: of a dict its keys."""
+    """Return the elements of a container (a dict's keys), even if its class has an `__iter__`."""
     if is_array(value):
         return value.ravel().tolist() if value.dtype.hasobject else []
     own = next(base for base in (OrderedDict, *CONTAINERS) if isinstance(value, base))
@@ -31,7 +31,7 @@ def text_of(steps: Steps) -> str:
 
 
 def parts(value: Any) -> Iterator[tuple[Steps, Any]]:
-    """What a container holds, and the index that leads there, if one does."""
+    """Yield the elements of a container, each with its index, if it has one."""
     inside = contents(value)
     if isinstance(value, dict):
         yield None, tuple(inside)
@@ -47,5 +47,5 @@ def further(steps: Steps, step: Steps) -> Steps:
 
 
 def reached(holder: Any, name: str, steps: Steps, value: Any) -> tuple[Any, ...]:
-    """Where calls find a value: the value itself, where no indices lead there."""
+    """Return the path by which calls find a value; the value itself, if it has no indices."""
     return (None, -1, value, ()) if steps is None else (holder, name, steps)

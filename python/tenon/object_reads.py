@@ -1,4 +1,4 @@
-"""What a function reads of plain objects while it is traced, for guards of the trace.
+"""Records what a function reads from plain objects at trace time, for guards of the trace.
 
 An object with attributes that is an argument, the `self` of a method, or that a variable holds, is
 no tree: the function gets the object itself, and what it reads there becomes a part of the trace.
@@ -89,8 +89,11 @@ def _fixed_roots(fun: Any) -> list[tuple[str, Any]]:
 
 
 class Reads:
-    """What is read inside a `with` statement. Objects are known by how they are reached: a root,
-    or an attribute of one that is known before, and indices into the containers there."""
+    """The reads inside a `with` statement.
+
+    An object is identified by its path: a root, or an attribute of a known object, and indices
+    into the containers there.
+    """
 
     def __init__(
         self,
@@ -292,17 +295,17 @@ class Reads:
             self._look_at(value, part, (), path, getattr(value, part))
 
     def _hold(self, owner: tuple[Any, ...], path: str, holder: Any) -> None:
-        """What leads to objects, and is not read itself."""
+        """Remember an object that leads to others and is not read itself."""
         if id(holder) not in self._known:
             self._waiting.setdefault(id(holder), (owner, path, holder))
 
     def _number(self, value: Any) -> int | None:
-        """Of an object that may be read."""
+        """Return the number of an object that may be read, or None."""
         known = self._known.get(id(value))
         return self._numbered(value) if known is None and id(value) in self._waiting else known
 
     def _numbered(self, value: Any) -> int:
-        """From now on every call finds it."""
+        """Give an object a number, by which every call finds it."""
         if id(value) in self._known:
             return self._known[id(value)]
         (holder, *owner), path, _ = self._waiting.pop(id(value))
@@ -368,7 +371,7 @@ class Reads:
         return self._opened.get(place, value)
 
     def _note_of_class(self, owner: Any, name: str, value: Any) -> Any:
-        """Of an object that is made by the trace: what it has of a class that is known."""
+        """Note what an object made by the trace takes from a known class."""
         cls = owner if isinstance(owner, type) else type(owner)
         if (cls, name) in self._passed:
             return value
@@ -384,7 +387,7 @@ class Reads:
         return self.note(known, name, value) if known and entry is value else value
 
     def _note_method(self, owner: Any, name: str, found: Any) -> None:
-        """What a property or an operator of an object is, and what methods read by `super()`."""
+        """Guard a property or an operator of an object, and what methods read by `super()`."""
         cls = class_of(owner)
         called = name.startswith("__") and isinstance(found, types.FunctionType)
         if (called or isinstance(found, property)) and self._number(cls) is not None:
@@ -423,7 +426,7 @@ class Reads:
         return ("same", value) if isinstance(value, (types.FunctionType, property)) else None
 
     def _seen(self, value: Any, owner: int, name: str, steps: Steps) -> tuple[Any, ...]:
-        """What is compared later: a value, or the parts of a container."""
+        """Return what later calls compare: a value, or the parts of a container."""
         if value is ABSENT:
             return ("absent",)
         if type(value) in _VALUES:
@@ -510,7 +513,7 @@ def _is_of_trace(seen: tuple[Any, ...]) -> bool:
 
 
 def _same(a: Any, b: Any) -> bool:
-    """Of two records of one attribute."""
+    """Compare two records of one attribute."""
     if type(a) is not type(b):
         return False
     if isinstance(a, tuple):

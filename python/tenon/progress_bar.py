@@ -204,7 +204,7 @@ class _RichLine:
 
 
 def _line(file: TextIO) -> _PlainLine | _RichLine | None:
-    """What draws, or None where it would not be seen."""
+    """Return the object that draws, or None where the bar would not be visible."""
     is_terminal = hasattr(file, "isatty") and file.isatty()
     if not is_terminal and "ipykernel" not in sys.modules:
         return None

@@ -11,8 +11,10 @@ from .function_variables import inner_code, is_filled, is_foreign, names_in, pla
 
 
 def find(fun: Any, objects: list[Any]) -> str | None:
-    """Where `fun` asks, or a function that it names, among them those of `objects` that it reads,
-    which may be classes; as text for readers."""
+    """Return the place where `fun`, or a function that it names, asks for a type, as text.
+
+    Functions of `objects` that it reads, which may be classes, are among them.
+    """
     seen: set[types.CodeType] = set()
     operators = {name for o in objects for name in dir(_class(o)) if _is_operator(name)}
     waiting = [fun, *objects, *_named(objects, operators)]

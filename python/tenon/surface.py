@@ -23,7 +23,7 @@ Given = dict[type, Iterator[Any]]
 
 
 class Constant:
-    """In place of an object that a file cannot hold: nothing is equal to it."""
+    """Replaces an object that a file cannot hold. Nothing is equal to it."""
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
@@ -45,7 +45,7 @@ class Parameter:
 
     @property
     def names(self) -> list[str]:
-        """Of its leaves: `data.b.list[1]`."""
+        """Return the names of the leaves: `data.b.list[1]`."""
         return [self.name + plain(path) for path in self.structure.paths()]
 
     def inputs(self) -> list[tuple[str, Info]]:
@@ -124,7 +124,7 @@ def _nodes(structure: _core.TreeStructure) -> list[Any]:
 def read(
     text: str, names: list[str], infos: list[Info], outputs: int
 ) -> tuple[list[Parameter], _core.TreeStructure | None]:
-    """What `write` was given, for an executable with these inputs and so many results."""
+    """Read what `write` wrote, for an executable with these inputs and number of results."""
     if not text:  # it was not made by Python
         parameters: list[Parameter] = []
         for name, info in zip(names, infos):

@@ -147,7 +147,7 @@ _copied: Callable[[_Tensor], _Tensor] = _Tensor.__copy__
 
 
 def _copy(self: _Tensor) -> _Tensor:
-    """For `copy.copy`: of the same class, with the same attributes."""
+    """Implement `copy.copy`: keep the class and the attributes."""
     return _as_class(self, vars(self) if type(self) is not _Tensor else {})
 
 
@@ -228,7 +228,7 @@ _MISSING = {
 
 
 def _dir(self: _Tensor) -> list[str]:
-    """What it has, without the names that only give advice."""
+    """List the attributes, without names that only give advice."""
     return [name for name in object.__dir__(self) if name not in _IN_PLACE | _MISSING]
 
 

@@ -39,7 +39,7 @@ _TRACES = "__tenon_traces__"  # the attribute of functions with what they were c
 
 
 def _traces(fun: Callable[..., Any], options: dict[str, Any]) -> Any:
-    """Where the traces of `fun` are kept: with the function, if it is a plain one without state."""
+    """Return the traces of `fun`, which a plain function without state keeps as an attribute."""
     shared = options["inputs"] is None and options["outputs"] is None
     if type(fun) is not types.FunctionType or not shared:
         return _new_traces(fun, **options)
@@ -54,7 +54,7 @@ def _traces(fun: Callable[..., Any], options: dict[str, Any]) -> Any:
 
 
 class _KnownTraces:
-    """What a function was compiled to. It is left behind where cloudpickle takes the function."""
+    """The traces of a function. They are dropped when cloudpickle pickles the function."""
 
     def __init__(self, fun: Callable[..., Any] | None = None) -> None:
         self.function = fun and weakref.ref(fun)

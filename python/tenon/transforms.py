@@ -28,7 +28,7 @@ def _parameters(f: Function) -> list[str] | None:
 
 
 def _argument_names(f: Function, keys: Sequence[int | str] | None, count: int) -> list[str]:
-    """What errors call the arguments at `keys`, which are the first `count` when left out."""
+    """Return names for errors of the arguments at `keys`, by default of the first `count`."""
     try:
         parameters = inspect.signature(f).parameters.values()
         by_name = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD)

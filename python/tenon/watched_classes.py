@@ -73,7 +73,7 @@ def unwatch(key: tuple[str, int]) -> None:
 
 
 def _keep_own() -> None:
-    """In a child of fork, where the other threads and their traces are gone."""
+    """Drop the traces of other threads, which do not exist in a child of fork."""
     try:
         own = Counter(key for reads in on_this_thread.reads for key in reads.watched)
         for key, (kept, _, end) in list(_users.items()):

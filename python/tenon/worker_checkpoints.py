@@ -236,7 +236,7 @@ def _write_index(folder: str, text: str, token: str) -> None:
 
 
 def _remove_others(folder: str, names: list[str]) -> None:
-    """What earlier attempts left."""
+    """Remove files that earlier attempts left."""
     for name in os.listdir(folder):
         if name != INDEX and name not in names:
             with contextlib.suppress(OSError):

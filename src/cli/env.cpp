@@ -142,7 +142,7 @@ void add_env(CLI::App& app) {
     if (*json) return write_json(found);
     std::string text = facts_text(found);
     for (const StrayVariable& v : stray_variables())
-      text += format("{} means nothing{}\n", v.name,
+      text += format("unknown environment variable {}{}\n", v.name,
                      v.nearest.empty() ? "" : format("; did you mean {}?", v.nearest));
     write_out(text);
   });

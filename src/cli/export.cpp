@@ -32,13 +32,13 @@ std::string identifier(const fs::path& file) {
 std::vector<std::string> write_files(const ExportOptions& options) {
   std::string name = identifier(options.file);
   if (fs::exists(options.folder) && !fs::is_directory(options.folder))
-    fail("{}: no such folder can be made: it is a file", options.folder);
+    fail("cannot create the folder {}: a file has that name", options.folder);
   std::vector<std::string> files;
   auto write = [&](const char* ending, const std::string& text) {
     if (text.empty()) return;
     std::error_code error;
     fs::create_directories(options.folder, error);
-    if (error) fail("{}: no such folder can be made: {}", options.folder, error.message());
+    if (error) fail("cannot create the folder {}: {}", options.folder, error.message());
     files.push_back(fs::path(options.folder) / (name + ending));
     write_text(files.back(), text);
   };

@@ -85,7 +85,7 @@ class Fuser {
 
   void place_point(int i);
 
-  void tell_why_written(int i);
+  void report_why_written(int i);
 
   void store(Val v, int c, const Coords& at);
 

@@ -293,7 +293,7 @@ void Fuser::place_point(int i) {
     store(v, c, *only_use(v, c));
     return join(i, c);
   }
-  if (decisions_ && !clusters_using(v).empty()) tell_why_written(i);
+  if (decisions_ && !clusters_using(v).empty()) report_why_written(i);
   int c = new_cluster(elements(v));
   Coords at = points_in(v, c);
   add_use(v, c, at);
@@ -301,7 +301,7 @@ void Fuser::place_point(int i) {
   join(i, c);
 }
 
-void Fuser::tell_why_written(int i) {
+void Fuser::report_why_written(int i) {
   const GraphOp& op = op_at(i);
   std::vector<int> users = clusters_using(op.out);
   auto is_full = [&](int c) { return cluster(c).members.size() >= kMaxMembers; };

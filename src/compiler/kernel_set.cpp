@@ -106,7 +106,7 @@ void restore_constants(const Graph& traced, std::span<const KernelSet> sets,
         if (packed.traced == static_cast<int32_t>(number) &&
             fits(set, op, packed, traced.types[first + number]))
           return unpacked(set, op);
-    fail("the constant {} is absent, and packed nowhere", traced.input_names[first + number]);
+    fail("the value of constant {} is missing", traced.input_names[first + number]);
   };
   for (size_t i = 0; i < constants.size(); ++i) {
     bool absent = !constants[i].buffer || constants[i].is_absent();

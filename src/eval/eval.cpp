@@ -445,11 +445,11 @@ void Flush::compute(std::span<const Tensor> wanted, const SignalRegion* region) 
     bind();
     if (policy.when == HotPathPolicy::When::never) {
       chosen = {found->plan, false};
-      tell_ops(found->ops, walk, false);
+      report_ops(found->ops, walk, false);
     } else {
       CachedPlanRef cached = found;  // compiling lets go of the lock
       chosen = hot_plan(*cached, policy, region);
-      tell_ops(cached->ops, walk, chosen.plan != cached->plan);
+      report_ops(cached->ops, walk, chosen.plan != cached->plan);
     }
     if (chosen.plan->donated.empty() || looked_at)
       dying.clear();

@@ -23,9 +23,9 @@ using signal::Settings;
 
 constexpr size_t kMostStrangers = 1000;
 constexpr std::string_view kShardNote =
-    "shard: is kept, and takes effect with workers; without them every tensor is whole";
+    "shard: has no effect without workers; call tn.workers(n) or set TENON_NUM_WORKERS";
 constexpr std::string_view kSomeNote =
-    "shard: the workers of a signal are those of its mesh; naming some of them has no effect yet";
+    "shard: selecting a subset of workers is not supported yet; all workers of the mesh take part";
 
 struct SignalEntry {
   Settings settings;

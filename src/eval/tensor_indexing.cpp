@@ -16,7 +16,7 @@
 namespace tn {
 
 Index::Index(AllOp* op, Place place) : kind(Kind::slice), place(place) {
-  if (op != &tn::all) fail(Fault::type, "index: of the functions only tn::all is an index");
+  if (op != &tn::all) fail(Fault::type, "index: tn::all is the only function that can be an index");
 }
 
 Index Index::slice(Maybe<Offset> start, Maybe<Offset> stop, Maybe<int64_t> step, Place place) {

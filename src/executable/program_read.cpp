@@ -141,7 +141,7 @@ std::string executed(const tnx::File& file, Section kind, const std::string& nam
   if (digests) {
     auto found = digests->find(name);
     if (found == digests->end() || found->second != sha256(bytes))
-      fail("load: {}: section {} {}: its seal does not fit", file.name(),
+      fail("load: {}: section {} {}: its seal does not match the contents", file.name(),
            kind == Section::code ? "code" : "plan", name);
   }
   return bytes;

@@ -53,8 +53,10 @@ Json part_json(const CheckpointPart& part, NamedTensors& tensors) {
       part.value);
 }
 
-[[noreturn]] void damaged(const std::string& path, std::string_view what) {
-  fail("load_checkpoint: {} is damaged: its metadata: {}", path, what);
+[[noreturn]] void damaged(const std::string& path, std::string_view what,
+                          int source_line = __builtin_LINE()) {
+  throw_user(ErrorSite::here().at(source_line), Fault::value,
+             format("load_checkpoint: {} is damaged: {}", path, what), {});
 }
 
 /// The descriptions of all parts of a file.
@@ -64,7 +66,8 @@ Json parts_of(const std::string& path, const Metadata& metadata) {
     fail(Hint{"model.load_weights loads weights"},
          "load_checkpoint: {} holds tensors, not a checkpoint", path);
   Json about = Json::parse(found->second, nullptr, false);
-  if (!about.is_object() || !about["parts"].is_object()) damaged(path, "it is no checkpoint's");
+  if (!about.is_object() || !about["parts"].is_object())
+    damaged(path, "its metadata is not that of a checkpoint");
   if (about["version"] != 1)
     fail(Hint{"load it with a newer tenon"}, "load_checkpoint: {} has version {}", path,
          about["version"].dump());
@@ -97,7 +100,8 @@ CheckpointValues values_of(const std::string& path, const Json& saved,
     if (!value.is_object() || !value.contains("tensor")) continue;
     auto found = value["tensor"].is_string() ? tensors.find(value["tensor"].get<std::string>())
                                              : tensors.end();
-    if (found == tensors.end()) damaged(path, format("there is no {}", value["tensor"].dump()));
+    if (found == tensors.end())
+      damaged(path, format("it does not contain the tensor {}", value["tensor"].dump()));
     values[name] = found->second;
   }
   return values;

@@ -97,7 +97,7 @@ class Archive {
     std::string mark;
     put<uint32_t>(mark, kEnd);
     size_t at = bytes_.rfind(mark, bytes_.size() - kEndBytes);
-    if (at == bytes_.npos) damaged("it is no zip archive");
+    if (at == bytes_.npos) damaged("it is not a zip archive");
     return at;
   }
 
@@ -106,7 +106,7 @@ class Archive {
       fail(Hint{"write it with numpy.savez, which does not compress"},
            "{}: {} is compressed, which is not supported", path_, name);
     size_t length = get<uint32_t>(central + 24), local = get<uint32_t>(central + 42);
-    if (get<uint32_t>(local) != kLocal) damaged("an entry is no file");
+    if (get<uint32_t>(local) != kLocal) damaged("invalid local file header");
     size_t first = local + kLocalBytes + get<uint16_t>(local + 26) + get<uint16_t>(local + 28);
     std::string_view bytes = part(first, length);
     if (crc32(bytes) != get<uint32_t>(central + 16))

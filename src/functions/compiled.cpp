@@ -388,7 +388,7 @@ Tensors Compiled::operator()(std::span<Tensor> args, std::span<const Binding> si
   GivenAway given(traced_.differentiable ? kNone : options_.donated, args, in);
   std::optional<Patience> patience;
   if (!given.is_empty()) patience.emplace(given.overwritten);
-  tell_ops(ready->ops, ready->lasts);
+  report_ops(ready->ops, ready->lasts);
   if (checking)
     run_checked(in, out, sizes);
   else

@@ -55,7 +55,7 @@ Tensors perform_message(const OpDef& op, Tensors in, const void* attrs, size_t d
 void check_peer(std::string_view op, int peer, const Group& group) {
   if (peer < 0 || peer >= group.size())
     fail("{}: there is no worker {}: the group has {}", op, peer, group.size());
-  if (peer == group.rank()) fail("{}: worker {} has no message for itself", op, peer);
+  if (peer == group.rank()) fail("{}: worker {} cannot send to or receive from itself", op, peer);
 }
 
 }  // namespace
@@ -67,9 +67,10 @@ Group::Group(std::string name) : name_(std::move(name)) {
 
 int Group::rank() const {
   if (rank_ < 0)
-    fail(Hint{"tn.distributed.axis_index(name) is a tensor with it",
-              "tn::distributed::axis_index(name) is a tensor with it"},
-         "workers: the rank along '{}' differs by worker, and the function is traced for all",
+    fail(Hint{"use tn.distributed.axis_index(name), a tensor",
+              "use tn::distributed::axis_index(name), a tensor"},
+         "workers: the rank along '{}' is not known at trace time: the function is traced once for "
+         "all workers",
          name_);
   return rank_;
 }
@@ -78,7 +79,7 @@ Group axis(const std::string& name) {
   const Mesh* mesh = mesh::mesh_of_shard_map();
   if (!mesh)
     fail(Hint{"call it in a function that shard_map runs"},
-         "workers: '{}' is an axis of no mesh here", name);
+         "workers: no mesh with an axis '{}' is active here", name);
   int number = mesh->find(name);
   if (number < 0)
     fail(Hint{format("its axes are {}", to_text(*mesh))}, "workers: the mesh has no axis '{}'",
@@ -169,8 +170,8 @@ Tensor all_to_all(const Tensor& x, const Group& group, Place place) {
 /// There derivatives pass through the way in and out, which sum and share cotangents themselves.
 static void check_outside_shard_map(std::string_view who) {
   if (mesh::mesh_of_shard_map())
-    fail(Hint{"use all_sum, or the value as it is: their gradients are right there"},
-         "{}: it has no place in the function of shard_map", who);
+    fail(Hint{"use all_sum, or the value itself: inside shard_map their gradients are correct"},
+         "{}: not allowed inside shard_map", who);
 }
 
 Tensor sum_gradients(const Tensor& x, const Group& group, Place place) {

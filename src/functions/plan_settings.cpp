@@ -52,7 +52,8 @@ void check_runs_here(const PlanSettings& settings) {
              "use tn::compile_ahead, and save the result: files hold code for any machine"};
   if (targets.front().kind != DeviceKind::cpu)
     fail(ahead,
-         "target_hardware: {} is for files: a compiled function runs where its arguments are",
+         "target_hardware: {} is for saved files only: a compiled function runs on the device of "
+         "its arguments",
          name_of(targets.front()));
   if (!runs_here(targets.front()))
     fail(ahead, "target_hardware: code for {} does not run here: this machine has {}",

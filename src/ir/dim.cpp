@@ -111,7 +111,7 @@ bool is_name(std::string_view name) {
 void Dim::fail_negative(int64_t value) { fail("size: a size cannot be negative: {}", value); }
 
 Dim Dim::symbol(std::string_view name, int64_t lo, int64_t hi) {
-  if (!is_name(name)) fail("size: `{}` is no name of a size", name);
+  if (!is_name(name)) fail("size: not a valid name: `{}`", name);
   if (lo < 0 || hi < lo || hi > kLargestSymbol)
     fail("size: the range of {} must be within 0..2^40: {}..{}", name, lo, hi);
   return locked([&](PolyTable& t) { return dim_of(t, t.symbol(name, lo, hi)); });
@@ -266,7 +266,7 @@ Dim parse_dim(std::string_view text, std::span<const Dim> declared) {
   for (Dim d : declared) names.push_back(symbol_name(d));
   return locked([&](PolyTable& t) {
     auto resolve = [&](std::string_view name) {
-      if (!is_name(name)) fail("size: `{}` is no name of a size", name);
+      if (!is_name(name)) fail("size: not a valid name: `{}`", name);
       for (size_t i = 0; i < names.size(); ++i)
         if (names[i] == name) return poly_of(t, declared[i]);
       if (const Dim* symbol = NamedSymbols::find(name)) return poly_of(t, *symbol);

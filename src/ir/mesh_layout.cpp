@@ -192,8 +192,8 @@ Layout layout_of(const Mesh& mesh, std::string_view mesh_axes, const Axes& axes,
     if (layout[axis]) fail("shard: '{}' divides two dimensions: {}", mesh[axis].name, type);
     if (!has_room(mesh, layout, type.shape, axis, {dim, radix}))
       fail(Hint{how_to_divide(type.shape[dim], radix * mesh[axis].parts)},
-           "shard: '{}' deals dimension {} into {} equal parts, which {} does not allow",
-           mesh[axis].name, dim, radix * mesh[axis].parts, type);
+           "shard: axis '{}' cannot divide dimension {} into {} equal parts: {}", mesh[axis].name,
+           dim, radix * mesh[axis].parts, type);
     if (mesh[axis].parts == 1) continue;  // whole as well
     layout[axis] = {dim, radix};
     radix *= mesh[axis].parts;

@@ -209,7 +209,7 @@ uint64_t next_sequence() { return next_of(recorder); }
 
 bool Node::is_pending() const { return !is_leaf(*this); }
 
-[[gnu::noinline]] static void tell_recorded(const Node& node) {
+[[gnu::noinline]] static void report_recorded(const Node& node) {
   Event event(EventKind::record, node.op->name, event_time());
   event.place = node.loc.bits;
   post(event);
@@ -244,7 +244,7 @@ Node* record(const OpDef& op, const Attrs* attrs, std::span<const Edge> in, Type
   if (node->taped && !taping) node->taped = running_tape(node->taped);
   node->depth.store(depth + 1, std::memory_order_relaxed);
   if (has_watcher(EventKind::record)) [[unlikely]]
-    tell_recorded(*node);
+    report_recorded(*node);
   if (depth >= longest_pending.load(std::memory_order_relaxed) && !node->traced && flush_deep)
     flush_deep(node);
   return node;

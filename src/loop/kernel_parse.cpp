@@ -83,9 +83,10 @@ class KernelParser {
 
   void signature(std::string_view line) {
     if (!take(line, "kernel")) wrong("expected `kernel`", line);
+    constexpr std::string_view kForm = "expected `kernel name(inputs) -> (outputs) {`";
     size_t open = line.find('('), arrow = line.find(") -> (");
     size_t close = line.rfind(')');
-    if (open == line.npos || arrow == line.npos || close < arrow + 6) wrong("bad signature", line);
+    if (open == line.npos || arrow == line.npos || close < arrow + 6) wrong(kForm, line);
     b_.kernel().name = std::string(line.substr(0, open));
     inputs_ = line.substr(open + 1, arrow - open - 1);
     outputs_ = line.substr(arrow + 6, close - arrow - 6);
@@ -101,7 +102,8 @@ class KernelParser {
 
   void add_buffer(std::string_view text, bool written) {
     size_t colon = text.find(':'), open = text.find('[');
-    if (colon == text.npos || open == text.npos || text.back() != ']') wrong("bad buffer", text);
+    if (colon == text.npos || open == text.npos || text.back() != ']')
+      wrong("expected `name: type[size]`", text);
     auto type = parse_dtype(trim(text.substr(colon + 1, open - colon - 1)));
     if (!type) wrong("unknown type", text);
     Dim size = parse_dim(text.substr(open + 1, text.size() - open - 2), symbols_);
@@ -118,7 +120,8 @@ class KernelParser {
     }
     if (take(line, "store")) return store(line);
     size_t equals = line.find(" = "), colon = line.rfind(" : ");
-    if (equals == line.npos || colon == line.npos || colon < equals) wrong("bad statement", line);
+    if (equals == line.npos || colon == line.npos || colon < equals)
+      wrong("expected `value = operation : type`", line);
     size_t id = b_.kernel().values.size();
     if (trim(line.substr(0, equals)) != format("v{}", id)) wrong(format("expected v{}", id), line);
     auto type = parse_dtype(trim(line.substr(colon + 3)));
@@ -131,7 +134,7 @@ class KernelParser {
   void symbols(std::string_view line) {
     for (std::string_view part : split(line, ",")) {
       size_t in = part.find(" in "), dots = part.find("..");
-      if (in == part.npos || dots == part.npos) wrong("bad symbol", part);
+      if (in == part.npos || dots == part.npos) wrong("expected `name in low..high`", part);
       symbols_.push_back(Dim::symbol(part.substr(0, in), number(part.substr(in + 4, dots - in - 4)),
                                      number(part.substr(dots + 2))));
     }
@@ -140,9 +143,11 @@ class KernelParser {
   void axes(std::string_view line) {
     for (std::string_view part : split(line, ",")) {
       size_t colon = part.find(':'), space = part.rfind(' ');
-      if (colon == part.npos || space == part.npos || space < colon) wrong("bad axis", part);
+      if (colon == part.npos || space == part.npos || space < colon)
+        wrong("expected `name:size kind`", part);
       std::string_view kind = part.substr(space + 1);
-      if (kind != "par" && kind != "red" && kind != "scan") wrong("bad kind of axis", part);
+      if (kind != "par" && kind != "red" && kind != "scan")
+        wrong("the kind of an axis is par, red or scan", part);
       Dim extent = parse_dim(trim(part.substr(colon + 1, space - colon - 1)), symbols_);
       b_.add_axis(extent, kind == "par"   ? AxisKind::par
                           : kind == "red" ? AxisKind::red
@@ -215,7 +220,8 @@ class KernelParser {
       if (facts(op).name != name) continue;
       text = trim(text.substr(name.size()));
       std::vector<std::string_view> parts = split(text, ",");
-      if (parts.size() != static_cast<size_t>(facts(op).operands)) wrong("operands", whole);
+      if (parts.size() != static_cast<size_t>(facts(op).operands))
+        wrong("wrong number of operands", whole);
       if (parts.size() == 1) return (void)b_.unary(op, operand(parts[0]));
       if (parts.size() == 2) return (void)b_.binary(op, operand(parts[0]), operand(parts[1]));
       return (void)b_.ternary(op, operand(parts[0]), operand(parts[1]), operand(parts[2]));

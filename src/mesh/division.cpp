@@ -58,7 +58,7 @@ Tensor placed(const Tensor& x, std::string_view text) {
   constexpr std::string_view kMesh = "mesh(", kParameters = " parameters(";
   size_t end = text.find(") ");
   if (!text.starts_with(kMesh) || end == text.npos)
-    fail("pickle: no place of a tensor on a mesh: '{}'", text);
+    fail("pickle: invalid mesh placement: '{}'", text);
   Mesh mesh = parse_mesh(text.substr(kMesh.size(), end - kMesh.size()));
   Device device = device_of(mesh);
   std::string_view layout = text.substr(end + 2), names;
@@ -68,7 +68,7 @@ Tensor placed(const Tensor& x, std::string_view text) {
     layout = layout.substr(0, at);
   }
   Division division{parse_layout(layout, mesh, *type_of(x)), 0};
-  if (division.layout.partial) fail("pickle: no place of a tensor on a mesh: '{}'", text);
+  if (division.layout.partial) fail("pickle: invalid mesh placement: '{}'", text);
   for (int t = 0; t < mesh.count(); ++t) {
     size_t at = names.find(mesh[t].name), after = at + mesh[t].name.size();
     bool is_named = at != names.npos && (at == 0 || names[at - 1] == ',') &&

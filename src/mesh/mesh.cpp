@@ -31,14 +31,14 @@ void check_workers(int64_t count, std::string_view who) {
   int required = required_workers();
   if (required && count != required)
     fail(Hint{format("start as many: `tenon launch -n {} program.py`", count)},
-         "{}: {} workers are wanted, and the launcher started {}", who, count, required);
+         "{}: {} workers were requested, but the launcher started {}", who, count, required);
   if (count < 1 || count > kMostWorkers)
-    fail("{}: there are 1 to {} workers: {}", who, kMostWorkers, count);
+    fail("{}: the number of workers must be between 1 and {}: {}", who, kMostWorkers, count);
 }
 
 void check_size(const std::string& name, int64_t size) {
   if (size < 1 || size > kMostWorkers)
-    fail("mesh: axis '{}' has 1 to {} workers, or -1: {}", name, kMostWorkers, size);
+    fail("mesh: axis '{}' must have 1 to {} workers, or -1: {}", name, kMostWorkers, size);
 }
 
 void check_axis(const MeshAxis& axis) {
@@ -53,7 +53,7 @@ void check_axis(const MeshAxis& axis) {
 /// Of any origin: its fields are public.
 void check_mesh(const Mesh& mesh) {
   if (mesh.axes.empty() || mesh.axes.size() > Mesh::kMostAxes)
-    fail("mesh: 1 to {} axes, of which one may have the size -1", Mesh::kMostAxes);
+    fail("mesh: a mesh must have 1 to {} axes, not {}", Mesh::kMostAxes, mesh.axes.size());
   for (int t = 0; t < mesh.count(); ++t) {
     check_axis(mesh[t]);
     if (mesh.find(mesh[t].name) != t) fail("mesh: two axes are called '{}'", mesh[t].name);
@@ -148,8 +148,10 @@ Mesh make_mesh(const std::vector<MeshSize>& sizes, int64_t parts) {
   for (const MeshSize& size : sizes) {
     if (size.size == -1) ++open;
     if (size.size != -1) check_size(size.name, size.size), known *= size.size;
-    if (open > 1 || known > kMostParts)
-      fail("mesh: 1 to {} axes, of which one may have the size -1", Mesh::kMostAxes);
+    if (open > 1)
+      fail("mesh: at most one axis may have the size -1; '{}' is the second", size.name);
+    if (known > kMostWorkers)
+      fail("mesh: too many workers: at least {}, the maximum is {}", known, kMostWorkers);
   }
   int64_t rest = open ? num_workers() / known : 1;
   if (open && rest * known != num_workers())
@@ -172,7 +174,7 @@ Device device_of(const Mesh& mesh) {
 bool is_mesh(Device device) { return !device.is_host() && mesh::runtime().owns(device); }
 
 Mesh mesh_of(Device device) {
-  if (!is_mesh(device)) fail("mesh: {} is none", to_text(device));
+  if (!is_mesh(device)) fail("mesh: {} is not a mesh", to_text(device));
   return mesh::runtime().world(device).mesh();
 }
 
@@ -186,7 +188,7 @@ ShardSpec stored(std::string axis) {
 Tensor shard(const Tensor& x, const ShardSpec& spec, std::source_location place) {
   LocScope scope(place);
   if (mesh::mesh_of_shard_map())
-    fail("shard: in the function of shard_map a tensor is the part of a worker: it has no layout");
+    fail("shard: not allowed inside shard_map, where a tensor is already one worker's part");
   Device device = is_mesh(x.device()) ? x.device() : current_device();
   if (!is_mesh(device))
     fail(Hint{"make one: `with tn.Mesh(data=-1):`, or tn.workers(4)",

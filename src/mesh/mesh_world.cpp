@@ -80,7 +80,7 @@ class WorkerThreads {
     try {
       std::thread([this, number, seen = round_] { serve(number, seen); }).detach();
     } catch (const std::system_error& error) {
-      fail(Hint{"use fewer workers"}, "mesh: the system starts no thread for worker {}: {}", number,
+      fail(Hint{"use fewer workers"}, "mesh: cannot start a thread for worker {}: {}", number,
            error.code().message());
     }
     threads_ = number;

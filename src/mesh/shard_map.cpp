@@ -44,7 +44,7 @@ class MeshOfWorkers {
 ops::WorkerPartsAttrs parts_of(const ShardSpec& spec, const Mesh& mesh, const Type& type) {
   if (spec.stored)
     fail(Hint{"name the axes that divide it"},
-         "shard_map: a stored layout is one of memory: it says nothing of a worker's part");
+         "shard_map: tn::stored describes storage, not the part that a worker computes with");
   std::string names;
   ops::ShardAttrs attrs = attrs_of_spec(spec, mesh, type, names);
   return {intern(to_text(mesh)), intern(names), attrs.axes};
@@ -125,7 +125,8 @@ Tensors run_on_parts(const Function& f, const Tensors& parts, const Mesh& mesh, 
   check_given(out, "shard_map", "result");
   if (!trace.effects.empty())
     fail(Hint{"return the value and print it outside"},
-         "shard_map: the function prints, sends or receives: workers would do it in any order");
+         "shard_map: print, send and recv are not allowed inside: their order across workers is "
+         "undefined");
   RecordScope interning;
   Captured body = graph_of(tape_since(start, params, out), params, out);
   check_stays(body.graph);

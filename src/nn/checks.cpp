@@ -42,10 +42,9 @@ bool fits(const Shape& shape, Pattern pattern) {
   return true;
 }
 
-void check_shape(std::string_view layer, const Operand& x, const Pattern& pattern) {
-  if (!x.tensor || !x.tensor->defined()) fail(Fault::type, "{}: expected a tensor", layer);
-  if (!fits(x.tensor->shape(), pattern))
-    fail("{}: expected {}, given {}", layer, to_text(pattern), *type_of(*x.tensor));
+void check_shape(std::string_view layer, const Tensor& x, const Pattern& pattern) {
+  if (!fits(x.shape(), pattern))
+    fail("{}: expected {}, given {}", layer, to_text(pattern), *type_of(x));
 }
 
 void check_sizes(std::string_view layer, std::initializer_list<NamedSize> sizes) {

@@ -26,8 +26,8 @@ using Pattern = std::vector<PatternSize>;
 std::string to_text(const Pattern& pattern);
 /// Whether a tensor of this shape has the pattern.
 bool fits(const Shape& shape, Pattern pattern);
-/// Fails unless `x` has a shape like `pattern`.
-void check_shape(std::string_view layer, const Operand& x, const Pattern& pattern);
+/// Fails unless `x`, which is defined, has a shape like `pattern`.
+void check_shape(std::string_view layer, const Tensor& x, const Pattern& pattern);
 
 struct NamedSize {
   std::string_view name;

@@ -331,8 +331,8 @@ Tensors run_layer(const LayerDef& def, const ObjectCall& call) {
     moves |= call.training && held[i].defined() && def.tensors[static_cast<int>(i)].is_state;
   }
   if (moves && call.is_constant)
-    fail(Hint{"call it in what is no constant (declare forward without const), or call eval()"},
-         "{}: a constant module cannot be in training, since its statistics move", def.name);
+    fail(Hint{"declare forward without const, or call eval()"},
+         "{}: a const module cannot be trained: training updates its running statistics", def.name);
   Tensors out = call_layer(def, function, attrs.data,
                            {.layer = def.name,
                             .in = call.in,

@@ -50,7 +50,7 @@ Tensor LBFGS::step(const Callback<Tensor()>& closure, std::source_location place
   LocScope at(place);
   if (const Trace* trace = Trace::tracing())
     fail(Fault::type, Hint{"let the closure call a compiled function"},
-         "LBFGS: step cannot be traced by {}, since it decides by values", trace->by);
+         "LBFGS: step cannot be traced by {}, because it branches on computed values", trace->by);
   NoGrad plain;
   Tensor first;
   {

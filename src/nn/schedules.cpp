@@ -44,8 +44,8 @@ Schedule linear_schedule(double init, double end, int64_t steps) {
 
 Schedule join_schedules(std::vector<Schedule> schedules, std::vector<int64_t> boundaries) {
   if (schedules.size() != boundaries.size() + 1)
-    fail("join_schedules: {} boundaries for {} schedules; there is one between two",
-         boundaries.size(), schedules.size());
+    fail("join_schedules: there must be one schedule more than boundaries: {} and {}",
+         schedules.size(), boundaries.size());
   if (!std::ranges::is_sorted(boundaries))
     fail("join_schedules: the boundaries do not increase: {}", join(boundaries, ", "));
   return [=](const Tensor& step) {

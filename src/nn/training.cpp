@@ -238,8 +238,8 @@ static std::string inspected(std::string_view name, const F& use) {
   try {
     return use();
   } catch (const StateChanged&) {
-    fail(Hint{"call it once before"}, "{}: the function makes new state, and is not compiled",
-         name);
+    fail(Hint{"call the function once first"},
+         "{}: the function creates state and has not been compiled yet", name);
   }
 }
 

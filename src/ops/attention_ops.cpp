@@ -100,7 +100,7 @@ void prepare_attention(AttentionAttrs& a, Tensors& in) {
   }
   if (a.scale && *a.scale == 0)
     fail(Hint{"name arguments after the mask: the fifth is dropout_p in PyTorch, and scale here"},
-         "{}: scale is 0: it would not look at q and k", kAttention);
+         "{}: scale must not be 0", kAttention);
   if (!a.scale && sizes.depth.is_const()) a.scale = a.scale_at(sizes.depth.raw);
 }
 

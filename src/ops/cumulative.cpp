@@ -160,7 +160,7 @@ Tensors run_logsumexp(const RunningAttrs& a, const Tensors& in) {
 Tensors subtract_neighbours(const DiffAttrs& a, const Tensors& in) {
   Tensor x = in[0];
   int axis = normal_axis(a.axis, x.rank(), "diff");
-  if (a.n < 0) fail("diff: a negative number of times: {} ({})", a.n, *type_of(x));
+  if (a.n < 0) fail("diff: n must not be negative: {} ({})", a.n, *type_of(x));
   if (a.n == 0) return {x};
   Tensors parts;
   for (size_t i : {size_t{1}, size_t{0}, size_t{2}}) {
@@ -172,8 +172,7 @@ Tensors subtract_neighbours(const DiffAttrs& a, const Tensors& in) {
   Dim extent = x.shape()[axis];
   if (extent.is_const() && a.n >= extent.value()) return {slice_axis(x, axis, 0, 0)};
   constexpr int64_t kMostTimes = 10'000;  // each is an op; f64 overflows before 1,100
-  if (a.n > kMostTimes)
-    fail("diff: {} times, the maximum is {} ({})", a.n, kMostTimes, *type_of(x));
+  if (a.n > kMostTimes) fail("diff: n must be at most {}: {} ({})", kMostTimes, a.n, *type_of(x));
   for (int64_t k = 0; k < a.n; ++k) {
     Dim n = x.shape()[axis];
     Tensor later = slice_axis(x, axis, 1, n),

@@ -47,8 +47,8 @@ Tensors jvp_qr(const QrAttrs& a, const Primal& p, const Tensors& t) {
   const Type& x = *type_of(p.in[0]);
   Dim m = rows_of(x.shape), n = columns_of(x.shape);
   if (!decide_at_least(m, n) || (a.mode == QrMode::complete && !decide_equal(m, n)))
-    unsupported({"mode \"reduced\" of a matrix with at least as many rows as columns has one"},
-                "qr: no derivative of mode {} of {}", kQrModes[static_cast<int>(a.mode)], x);
+    unsupported({"use mode \"reduced\" and at least as many rows as columns"},
+                "qr: mode {} has no derivative for {}", kQrModes[static_cast<int>(a.mode)], x);
   T q = p.out[0], r = p.out[1];
   // C·R = dA, by the transpose.
   Tensor c = tn::matrix_transpose(
@@ -84,8 +84,8 @@ Tensors jvp_svd(const SvdAttrs& a, const Primal& p, const Tensors& t) {
   T u = p.out[0], s = p.out[1], vh = p.out[2];
   DType type = u.dtype();
   if (a.full_matrices && rows_of(u.shape()) != columns_of(vh.shape()))
-    unsupported({"full_matrices=False has one", "full_matrices = false has one"},
-                "svd: no derivative of full matrices of {}", *type_of(p.in[0]));
+    unsupported({"use full_matrices=False", "use full_matrices = false"},
+                "svd: full matrices have no derivative for {}", *type_of(p.in[0]));
   if (is_empty(s)) return Tensors(3);
   Tensor v = adjoint_of(vh), inner = tn::matmul(tn::matmul(adjoint_of(u), t[0]), v);
   Tensor squares = s * s;

@@ -51,7 +51,8 @@ Tensors jvp_while(const WhileAttrs& a, const Primal& p, const Tensors& t) {
 
 Tensors vjp_while(const WhileAttrs&, const Primal&, const Tensors&) {
   unsupported({"scan, over the largest number of steps, has derivatives in both directions"},
-              "while_loop: no derivative backwards: how often it runs is not known beforehand");
+              "while_loop: no reverse-mode derivative: the number of iterations is not known in "
+              "advance");
 }
 
 /// Which parts of the carry differ between examples, given that those in `carry` do.

@@ -117,7 +117,7 @@ bool same(const Graph& a, const Graph& b) {
   std::string_view near = nearest_name(name, names);
   Hint hint{near.empty() ? format("passes are: {}", join(names, ", "))
                          : format("did you mean '{}'?", near)};
-  fail(hint, "pass: there is none of this name: '{}'", name);
+  fail(hint, "pass: no pass named '{}'", name);
 }
 
 std::span<const Pass> pipeline(int rounds) {

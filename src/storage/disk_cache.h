@@ -13,7 +13,7 @@ int64_t parse_bytes(std::string_view what, const std::string& text);
 
 /// An entry is one file, written under a temporary name and renamed, so readers never see a part of
 /// one. It holds its whole key and a checksum: whatever is wrong with it makes it a miss, and it is
-/// removed. Whatever is wrong with the directory makes every `get` a miss and every `put` nothing.
+/// removed. Whatever is wrong with the directory makes every `get` a miss and every `put` a no-op.
 ///
 /// Entries may be machine code, so what others could have written is not read: the directory must
 /// belong to the user and be writable by no other user, and so must every entry.
@@ -24,13 +24,13 @@ class DiskCache {
   /// In `directory`, which is made when absent; off without a name.
   explicit DiskCache(const std::string& directory, int64_t most_bytes = kDefaultBytes);
 
-  /// That of the user: in TENON_CACHE_DIR, $XDG_CACHE_HOME/tenon or ~/.cache/tenon, of at most
-  /// TENON_CACHE_SIZE bytes (K, M, G may follow); off with TENON_CACHE=0.
+  /// The current user's cache: in TENON_CACHE_DIR, $XDG_CACHE_HOME/tenon or ~/.cache/tenon, of at
+  /// most TENON_CACHE_SIZE bytes (K, M, G may follow); off with TENON_CACHE=0.
   static DiskCache& shared();
 
   std::optional<std::string> get(std::string_view key);
   void put(std::string_view key, std::string_view value);
-  /// Removes what a reader of `key` could make no sense of.
+  /// Removes an entry that its reader could not parse.
   void remove(std::string_view key);
   /// Removes the least recently used entries until the rest is well within the size, and the files
   /// of killed writers. One `put` in 64 checks whether it is due.

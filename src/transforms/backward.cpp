@@ -55,9 +55,9 @@ void require_grad(Tensor& x, bool wanted, std::source_location at) {
     fail(Fault::type, Hint{"convert it with astype(float32)"},
          "requires_grad: gradients exist for floating and complex tensors only: {}", *type_of(x));
   if (!wanted && !is_leaf(x))
-    fail(Hint{"x.detach() is its value alone", "tn::stop_gradient(x) is its value alone"},
-         "requires_grad: {} was computed from tensors that require gradients, and does too",
-         *type_of(x));
+    fail(Hint{"x.detach() returns the value without gradients",
+              "tn::stop_gradient(x) returns the value without gradients"},
+         "requires_grad: cannot be turned off for a computed tensor: {}", *type_of(x));
   uint8_t bits = watch_bits(*x.node());
   bool is_made = bits & kOnPath && !(bits & kLeaf);
   if (wanted ? requires_grad(x) : is_made || !is_differentiable(x.dtype())) return;

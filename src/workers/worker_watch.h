@@ -9,21 +9,22 @@
 
 namespace tn::workers {
 
-/// Of one worker. Times are nanoseconds; communicating is a part of running, and waiting for others
-/// a part of communicating.
+/// Counters of one worker. Times are nanoseconds; communicating is a part of running, and waiting
+/// for others a part of communicating.
 struct WorkerTotals {
   std::atomic<int> number{-1};  // -1: it has done nothing
   std::atomic<uint64_t> runs{0}, running{0}, collectives{0}, bytes{0}, communicating{0}, waiting{0};
 };
 
 inline constexpr size_t kCountedWorkers = 256;
-/// Of the workers of this process, by their number modulo the length.
+/// Counters of this process's workers, by their number modulo the length.
 std::array<WorkerTotals, kCountedWorkers>& worker_totals();
 /// The counters of a worker.
 WorkerTotals& totals_of(int worker);
 
-/// Whether counters are kept. Somebody has asked for them, or a watcher wants events.
+/// Whether the user has requested counters.
 extern constinit std::atomic<bool> workers_are_counted;
+/// Whether counters are kept: requested by the user or needed by a watcher.
 inline bool workers_are_watched() {
   return workers_are_counted.load(std::memory_order_relaxed) || has_watcher(EventKind::collective);
 }
@@ -41,7 +42,7 @@ class WaitScope {
  private:
   uint64_t began_;
 };
-/// Inside of such a time, one in which it does not wait.
+/// Excludes work inside a WaitScope from the waiting time.
 class WorkScope {
  public:
   WorkScope() : began_(workers_are_watched() ? event_time() : 0) {}
@@ -54,7 +55,7 @@ class WorkScope {
   uint64_t began_;
 };
 
-/// Does the work of a collective, counts it and tells watchers.
+/// Does the work of a collective, counts it and reports it to watchers.
 void watched(std::string_view group, int size, const CollectiveCall& call,
              FunctionRef<void()> work);
 

@@ -167,8 +167,8 @@ TEST_CASE("cuda: a compiled function has no target that is a GPU") {
   CHECK(contains(error_in([] {
                    compile([](const Tensors& x) { return x; }, {.plan = {.targets = {"sm_90"}}});
                  }),
-                 "target_hardware: sm_90 is for files: a compiled function runs where its "
-                 "arguments are"));
+                 "target_hardware: sm_90 is for saved files only: a compiled function runs on the "
+                 "device of its arguments"));
 }
 
 TEST_CASE("cuda: files keep the precision of products") {

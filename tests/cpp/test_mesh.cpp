@@ -199,7 +199,7 @@ TEST_CASE("mesh: parameters are divided by their names") {
   // What fails changes nothing.
   nn::Sequential other(nn::Linear(4, 8), nn::Linear(8, 3));
   CHECK(contains(error_in([&] { nn::shard(other.parameters(), {{"*", "data"}}); }),
-                 ": shard: 'data' deals dimension 0 into 2 equal parts"));
+                 ": shard: axis 'data' cannot divide dimension 0 into 2 equal parts"));
   for (auto& [name, w] : other.parameters()) CHECK(layout(w).find("data") == std::string::npos);
   // What is loaded is divided as what was there.
   nn::Sequential whole(nn::Linear(4, 8), nn::Linear(8, 6));
@@ -231,18 +231,26 @@ TEST_CASE("mesh: what cannot be a mesh or a layout is refused") {
                        UserError);
   CHECK_THROWS_WITH_AS(make_mesh({{"a", 3}, {"b", -1}}), doctest::Contains("do not fill a mesh"),
                        UserError);
+  CHECK_THROWS_WITH_AS(
+      make_mesh({{"a", -1}, {"b", -1}}),
+      doctest::Contains("at most one axis may have the size -1; 'b' is the second"), UserError);
+  CHECK_THROWS_WITH_AS(make_mesh({{"a", 256}, {"b", 256}, {"c", 256}}),
+                       doctest::Contains("too many workers: at least 65536, the maximum is 256"),
+                       UserError);
   auto by_hand = [](std::vector<MeshAxis> axes) {
     Mesh mesh;
     mesh.axes = std::move(axes);
     return error_in([&] { MeshScope on(mesh); });
   };
-  CHECK(contains(by_hand({}), "mesh: 1 to 8 axes"));
-  CHECK(contains(by_hand({{"data", 0, 0}}), "mesh: axis 'data' has 1 to 256 workers, or -1: 0"));
-  CHECK(contains(by_hand({{"data", -4, 1}}), "mesh: axis 'data' has 1 to 256 workers, or -1: -4"));
+  CHECK(contains(by_hand({}), "mesh: a mesh must have 1 to 8 axes, not 0"));
+  CHECK(contains(by_hand({{"data", 0, 0}}),
+                 "mesh: axis 'data' must have 1 to 256 workers, or -1: 0"));
+  CHECK(contains(by_hand({{"data", -4, 1}}),
+                 "mesh: axis 'data' must have 1 to 256 workers, or -1: -4"));
   CHECK(contains(by_hand({{"data", 4, 1}}), "mesh: axis 'data' has 4 workers and 1 parts"));
   CHECK(contains(by_hand({{"data", 2, 2}, {"data", 2, 2}}), "two axes are called 'data'"));
   CHECK(contains(by_hand({{"", 2, 2}}), "the name of an axis is a word: ''"));
-  CHECK_THROWS_WITH_AS(mesh_of(Device()), doctest::Contains("mesh: cpu is none"), UserError);
+  CHECK_THROWS_WITH_AS(mesh_of(Device()), doctest::Contains("mesh: cpu is not a mesh"), UserError);
   CHECK_THROWS_WITH_AS(shard(ones({4}), "data"), doctest::Contains("there is no mesh"), UserError);
   CHECK(contains(error_in([] { shard(ones({4}), "data"); }), "tn::MeshScope on(tn::make_mesh("));
 }

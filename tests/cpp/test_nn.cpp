@@ -169,6 +169,8 @@ TEST_CASE("null tensors are errors, not crashes") {
   CHECK(contains(error_in([&] { nn::Linear(2, 2)(none); }), "Linear: expected a tensor"));
   CHECK(contains(error_in([&] { nn::Sequential{tn::relu}(none); }), "expected a tensor"));
   CHECK(contains(error_in([&] { nn::Dropout().eval()(none); }), "expected a tensor"));
+  CHECK(contains(error_in([&] { nn::PReLU(2)(none); }), "expected a tensor, given none"));
+  CHECK(contains(error_in([&] { nn::GRU(2, 2)(none); }), "expected a tensor, given none"));
   CHECK(contains(error_in([&] { nn::mse_loss(ones({2}), none); }), "targets is missing"));
   nn::Linear layer(2, 2);
   CHECK(contains(error_in([&] { layer.load_state_dict({{"weight", none}}); }), "null tensor"));
@@ -180,7 +182,7 @@ TEST_CASE("BatchNorm moves its statistics in training, and needs not be constant
   CHECK(norm(x).to_vector<float>()[0] == doctest::Approx(-1).epsilon(1e-4));
   CHECK(norm.running_mean.to_vector<float>()[1] == 2);
   CHECK(norm.running_var.to_vector<float>()[0] == doctest::Approx(1.1f));
-  CHECK(contains(error_in([&] { std::as_const(norm)(x); }), "a constant module cannot be"));
+  CHECK(contains(error_in([&] { std::as_const(norm)(x); }), "a const module cannot be trained"));
   norm.eval();
   CHECK(std::as_const(norm)(x).shape() == Shape{2, 2});
   CHECK(norm.running_mean.to_vector<float>()[1] == 2);

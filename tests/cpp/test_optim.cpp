@@ -283,7 +283,8 @@ TEST_CASE("without compilation a step is the plain one, and what makes state is 
         return loss;
       },
       std::tie(model, optimizer));
-  CHECK(contains(error_in([&] { step.show("plan", ones({4, 2})); }), "call it once before"));
+  CHECK(
+      contains(error_in([&] { step.show("plan", ones({4, 2})); }), "call the function once first"));
   CHECK(optimizer.steps().item<int>() == 0);
   bool before = disable_compile();
   for (int i = 0; i < 3; ++i) step(ones({4, 2}));

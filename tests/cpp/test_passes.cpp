@@ -49,7 +49,7 @@ TEST_CASE("passes are switched off by name") {
   CHECK(count_ops(passed(graph), "exp") == 1);
   CHECK(count_ops(passed(graph, 3, {"cse"}), "exp") == 2);
   std::string error = error_in([] { check_pass_name("canons"); });
-  CHECK(contains(error, "pass: there is none of this name: 'canons'"));
+  CHECK(contains(error, "pass: no pass named 'canons'"));
   CHECK(contains(error, "did you mean 'canon'?"));
 }
 

@@ -74,7 +74,7 @@ TEST_CASE("errors of recurrent layers name what is wrong") {
                  "LSTM: a state is 2 tensors, given 1"));
   CHECK(contains(error_in([&] { nn::GRU(3, 4)(zeros({2, 5, 3}), zeros({2, 4})); }),
                  "GRU: expected a state [1,2,4], given f32[2,4]"));
-  CHECK(contains(error_in([] { Callback<Tensor()>()(); }), "a function is called that was not"));
+  CHECK(contains(error_in([] { Callback<Tensor()>()(); }), "an empty tn::Callback was called"));
 }
 
 TEST_CASE("transformers have PyTorch's names, and a decoder reads its memory") {

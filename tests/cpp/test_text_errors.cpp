@@ -204,13 +204,17 @@ TEST_CASE("errors in the text of kernels") {
   for (auto [text, error] : {
            BadText{"kernel k(x: f32[6]) -> (y: f32[6]) {\n", "the text ends before `}`"},
            {"loop k() -> () {\n}\n", "line 1: expected `kernel`"},
-           {"kernel k(x: f32[6]) {\n}\n", "line 1: bad signature"},
-           {"kernel k(x: f32) -> (y: f32[6]) {\n  axes p0:6 par\n}\n", "bad buffer: `x: f32`"},
+           {"kernel k(x: f32[6]) {\n}\n", "line 1: expected `kernel name(inputs) -> (outputs) {`"},
+           {"kernel k(x: f32) -> (y: f32[6]) {\n  axes p0:6 par\n}\n",
+            "expected `name: type[size]`: `x: f32`"},
            {"kernel k(x: f3[6]) -> (y: f32[6]) {\n  axes p0:6 par\n}\n",
             "unknown type: `x: f3[6]`"},
-           {"kernel k(x: f32[B]) -> (y: f32[B]) {\n  symbols B\n}\n", "bad symbol: `B`"},
-           {"kernel k(x: f32[6]) -> (y: f32[6]) {\n  axes p0\n}\n", "bad axis: `p0`"},
-           {"kernel k(x: f32[6]) -> (y: f32[6]) {\n  axes p0:6 up\n}\n", "bad kind of axis"},
+           {"kernel k(x: f32[B]) -> (y: f32[B]) {\n  symbols B\n}\n",
+            "expected `name in low..high`: `B`"},
+           {"kernel k(x: f32[6]) -> (y: f32[6]) {\n  axes p0\n}\n",
+            "expected `name:size kind`: `p0`"},
+           {"kernel k(x: f32[6]) -> (y: f32[6]) {\n  axes p0:6 up\n}\n",
+            "the kind of an axis is par, red or scan"},
        })
     check_kernel(std::string(text), error);
 }
@@ -218,7 +222,7 @@ TEST_CASE("errors in the text of kernels") {
 TEST_CASE("errors in the statements of a kernel's text") {
   for (auto [lines, error] : {
            BadText{"arguments two", "expected a number: `two`"},
-           {"v0", "bad statement: `v0`"},
+           {"v0", "expected `value = operation : type`: `v0`"},
            {"v1 = load x[p0] : f32", "expected v0"},
            {"v0 = load x[p0] : f3", "unknown type"},
            {"v0 = load x[p0] : f64", "the result has another type"},
@@ -228,7 +232,7 @@ TEST_CASE("errors in the statements of a kernel's text") {
            {"v0 = load x[p0] if p0 > 1 : f32", "expected `>= 0`: `p0 > 1`"},
            {"v0 = exp x : f32", "expected a value: `x`"},
            {"v0 = exp v3 : f32", "no such value yet: `v3`"},
-           {"v0 = add v0 : f32", "operands: `add v0`"},
+           {"v0 = add v0 : f32", "wrong number of operands: `add v0`"},
            {"v0 = nothing v0 : f32", "unknown operation: `nothing v0`"},
            {"v0 = constant one : f32", "expected a number: `one`"},
            {"v0 = constant one : i32", "expected a number: `one`"},

@@ -377,7 +377,7 @@ def described(seed: int) -> str:
 def check(cases: int, seed: int, most_failures: int = 10, verbose: bool = False) -> list[str]:
     """The failures among so many cases."""
     failures = []
-    warnings.filterwarnings("ignore", message=".*draws from random while it is traced")
+    warnings.filterwarnings("ignore", message=".*draws from random at trace time")
     for at in range(seed, seed + cases):
         if verbose:
             print(f"seed {at}: {described(at)}")

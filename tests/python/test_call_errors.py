@@ -92,6 +92,10 @@ PRODUCTS = [
         "gradient: coordinates are needed for each of 2 axes",
     ),
     (lambda: tn.polyfit(ones(0), ones(0), 1), "polyfit: there are no points: f32[0]"),
+    (
+        lambda: tn.polyfit(ones(3), ones(3), 1, w=ones(2)),
+        "polyfit: w and x have different shapes: f32[2] and f32[3]",
+    ),
 ]
 
 INDICES = [
@@ -110,6 +114,10 @@ INDICES = [
     (
         lambda: tn.gather(ones(2, 3), [tn.array([0])], (0,), batch_dims=1),
         "gather: batch_dims must lie in [0, 0]: 1 (f32[2,3])",
+    ),
+    (
+        lambda: tn.gather(ones(2, 3), [tn.array([[0], [1], [2]])], (1,), batch_dims=1),
+        "gather: batch axis 0 differs: 3 (indices [3,1]) and 2 (f32[2,3])",
     ),
     (
         lambda: tn.searchsorted(ones(3), ones(2), sorter=tn.array([0])),

@@ -55,7 +55,7 @@ def test_the_list_names_every_pass_once_for_each_time_it_runs():
 @pytest.mark.parametrize(
     "args, text, message",
     [
-        (["--pass", "fuld"], GRAPH, "there is none of this name: 'fuld'"),
+        (["--pass", "fuld"], GRAPH, "pass: no pass named 'fuld'"),
         (["--off", "canons"], GRAPH, "did you mean 'canon'?"),
         ([], "func @main(%x: f32[2]) {\n  %0 = expp %x\n}\n", "line 2: there is no op 'expp'"),
         (["no/such/file.tn"], "", "cannot read no/such/file.tn"),

@@ -71,7 +71,7 @@ def test_compile(folder, args, message):
     (["run", "sized.tnx", "--input", "x=x.npy", "--input", "n=two"],
      "--input n=two: not a whole number: two"),
     (["export", "fixed.tnx", "--to", "c", "-o", "x.npy/c"],
-     "x.npy/c: no such folder can be made: Not a directory"),
+     "cannot create the folder x.npy/c: Not a directory"),
 ])
 def test_run_and_export(folder, args, message):
     assert refused(*args, cwd=folder) == f"tenon: {message}\n"

@@ -393,7 +393,7 @@ def test_errors_name_the_line_and_leave_nothing_behind():
         tn.compile(tn.exp, optimization_level=7)
     with pytest.raises(TypeError, match="missing"):
         tn.compile(lambda x, y: x)(X)
-    with pytest.raises(ValueError, match="pass: there is none of this name: 'cannon'"):
+    with pytest.raises(ValueError, match="pass: no pass named 'cannon'"):
         tn.compile(tn.exp, off=["cannon"])(X)
 
 

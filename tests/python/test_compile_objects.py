@@ -347,7 +347,7 @@ def test_functions_that_change_what_they_read_warn():
             return x * self.table[1]
 
     c = Counting()
-    with pytest.warns(UserWarning, match=r"changes self\.calls, which it reads too"):
+    with pytest.warns(UserWarning, match=r"modifies self\.calls, which it also reads"):
         c.count(X)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -430,7 +430,7 @@ def test_a_training_step_that_names_no_state_is_told():
         rule.update(model, grads)
         return loss
 
-    with pytest.warns(UserWarning, match="step .* leaves tensors of its trace"):
+    with pytest.warns(UserWarning, match="step .* stores traced tensors in an object"):
         step(tn.ones((4, 3)))
 
 

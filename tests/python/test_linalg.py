@@ -241,7 +241,7 @@ def test_derivatives_of_square_matrices(name, dtype):
 def test_derivatives_of_other_matrices(name, shape, dtype):
     x = numbers(*shape, dtype=dtype) + 3 * np.diag(np.arange(1.0, 5))[: shape[-2], : shape[-1]]
     if name == "qr" and shape[-2] < shape[-1]:
-        with pytest.raises(NotImplementedError, match="qr: no derivative"):
+        with pytest.raises(NotImplementedError, match="qr: mode .* has no derivative"):
             check_derivatives(RECTANGULAR[name], x)
     else:
         check_derivatives(RECTANGULAR[name], x)

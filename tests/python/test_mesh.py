@@ -298,7 +298,7 @@ def test_errors():
     with tn.Mesh(data=4):
         with pytest.raises(ValueError, match="the mesh has no axis 'model'"):
             tn.shard(x, "model")
-        text = "'data' deals dimension 0 into 4 equal parts, which"
+        text = "axis 'data' cannot divide dimension 0 into 4 equal parts: f32"
         with pytest.raises(ValueError, match=text) as caught:
             tn.shard(x, "data")
         assert "hint: pad it from 6 to 8, drop the last 2 (tn.data.batches(" in str(caught.value)
@@ -319,25 +319,27 @@ def test_errors():
             tn.shard(x, (3, "data"))
         with pytest.raises(ValueError, match="no parameter is called 'wait'"):
             nn.shard(nn.Linear(2, 2), {"wait": "data"})
-        with pytest.raises(ValueError, match="weight: shard: 'data' deals dimension 0"):
+        with pytest.raises(ValueError, match="weight: shard: axis 'data' cannot divide"):
             nn.shard(nn.Linear(2, 2), {"weight": "data"})
     for wrong, text in [
-        ({"data": 0}, "has 1 to 256 workers, or -1: 0"),
-        ({"data": -1, "model": -1}, "one may have the size -1"),
+        ({"data": 0}, "must have 1 to 256 workers, or -1: 0"),
+        ({"data": -1, "model": -1}, "at most one axis may have the size -1; 'model' is the second"),
         ({"data": 3, "parts": 8}, "axis 'data' has 3 workers and 8 parts"),
         ({}, "1 to 8 axes"),
-        ({"data": 2, "parts": {"model": 2}}, "parts of an axis that it has not: 'model'"),
-        ({"data": 64, "model": 64}, "there are 1 to 256 workers: 4096"),
+        ({"data": 2, "parts": {"model": 2}},
+         "parts= names an axis that the mesh does not have: 'model'"),
+        ({"data": 64, "model": 64}, "too many workers: at least 4096, the maximum is 256"),
+        ({"a": 256, "b": 256, "c": 256}, "too many workers: at least 65536, the maximum is 256"),
     ]:
         with pytest.raises(ValueError, match=text):
             tn.Mesh(**wrong)
-    with pytest.raises(ValueError, match="there are 1 to 256 workers: 0"):
+    with pytest.raises(ValueError, match="the number of workers must be between 1 and 256: 0"):
         tn.workers(0)
     for call, text in [
         (lambda: tn.Mesh(data=1.5), "mesh: data must be an integer, not 1.5"),
         (lambda: tn.Mesh(data=True), "mesh: data must be an integer, not True"),
         (lambda: tn.Mesh(data=2, parts="4"), "mesh: parts must be an integer, not '4'"),
-        (lambda: tn.Mesh("data"), "mesh: 'data' has no name of an axis"),
+        (lambda: tn.Mesh("data"), "mesh: axes are given by name, not by position: 'data'"),
         (lambda: tn.workers("4"), "workers: count must be an integer, not '4'"),
         (lambda: tn.workers(4, parts=1.5), "workers: parts must be an integer, not 1.5"),
     ]:

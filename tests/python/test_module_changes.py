@@ -113,7 +113,7 @@ def test_a_tensor_that_a_plain_object_counts_with_is_told():
             self.n = self.n + 1
             return x * self.n
 
-    with pytest.warns(UserWarning, match=r"changes self\.n, which it reads too"):
+    with pytest.warns(UserWarning, match=r"modifies self\.n, which it also reads"):
         Counter()(X)
 
 
@@ -145,5 +145,5 @@ def test_a_module_that_is_trained_outside_is_read_in_every_call():
     [(random.random, "random"), (np.random.rand, "np.random"), (np.random.randn, "np.random")],
 )
 def test_draws_of_others_are_told(draw, name):
-    with pytest.warns(UserWarning, match=rf"<lambda> \(.*\) draws from {name} while it is traced"):
+    with pytest.warns(UserWarning, match=rf"<lambda> \(.*\) draws from {name} at trace time"):
         tn.compile(lambda x: x * draw())(X)

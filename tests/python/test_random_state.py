@@ -83,4 +83,4 @@ def test_a_draw_from_a_given_state_does_not_warn():
         (leak,) = warnings_of(tn.compile(f), random.key(0), X)  # the state holds a traced key now
     finally:
         random.seed(0)
-    assert "leaves tensors of its trace" in str(leak.message)
+    assert "stores traced tensors in an object" in str(leak.message)

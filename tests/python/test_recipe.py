@@ -1,7 +1,8 @@
-"""The recipe "add an op" of CONTRIBUTING.md, carried out: one new file, and every surface has it.
+"""The recipes of CONTRIBUTING.md, carried out.
 
-The tree is copied, the recipe's file is added, and only it and the op table are compiled; the rest
-comes from the build that is being tested.
+Adding an op takes one new file, and every surface has it. The tree is copied, the recipe's file is
+added, and only it and the op table are compiled; the rest comes from the build that is being
+tested. The files of a layer and of an optimizer are compiled only.
 """
 
 import os
@@ -17,8 +18,8 @@ import pytest
 import tenon as tn
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+GUIDE = ROOT / "CONTRIBUTING.md"
 BUILD = pathlib.Path(tn.__file__).absolute().parent.parent.parent
-RECIPE = re.compile(r"^```cpp\n(// (src/ops/\w+\.cpp)\n.*?)^```\s*$", re.M | re.S)
 
 CHECK = """
 import inspect, sys
@@ -79,19 +80,32 @@ def link_with(target, objects, out):
     run(words[:at] + objects + words[at:], cwd=BUILD)
 
 
+def recipe(folder):
+    """The block that begins with the path of a new file in `folder`, and that path."""
+    if not GUIDE.exists() or not (BUILD / "build.ninja").exists():
+        pytest.skip("no guide, or not a build tree")
+    block = rf"^```cpp\n(// ({folder}/\w+\.cpp)\n.*?)^```\s*$"
+    found = re.search(block, GUIDE.read_text(), re.M | re.S)
+    assert found, f"CONTRIBUTING.md shows no block that begins with // {folder}/<file>.cpp"
+    assert not (ROOT / found[2]).exists(), f"{found[2]} exists already"
+    return found
+
+
+@pytest.mark.compiles
+@pytest.mark.parametrize("folder", ["src/nn/layers", "src/nn/optimizers"])
+def test_records_compile(folder, tmp_path):
+    source = tmp_path / "record.cpp"
+    source.write_text(recipe(folder)[1])
+    compile_like(f"{ROOT}/src/ops/graph_ops.cpp", ROOT, source, tmp_path / "record.o")
+
+
 @pytest.mark.compiles
 def test_adding_an_op_takes_one_file(tmp_path):
-    guide = ROOT / "CONTRIBUTING.md"
-    if not guide.exists() or not (BUILD / "build.ninja").exists():
-        pytest.skip("no guide, or not a build tree")
-    found = RECIPE.search(guide.read_text())
-    assert found, "CONTRIBUTING.md shows no block that begins with // src/ops/<file>.cpp"
+    found = recipe("src/ops")
     tree = tmp_path / "tree"
     copy_tree(tree)
-    source = tree / found[2]
-    assert not source.exists(), f"{found[2]} exists already"
     text = found[1]
-    source.write_text(text)
+    (tree / found[2]).write_text(text)
     name = re.search(r"^TN_OP\((\w+)\);", text, re.M)[1]
     run([sys.executable, "tools/collect_ops.py"], cwd=tree)
 
@@ -112,12 +126,12 @@ def test_adding_an_op_takes_one_file(tmp_path):
     env = os.environ | {"PYTHONPATH": str(package.parent)}
     assert run(check, cwd=tmp_path, env=env).strip() == "works"
 
-    session = re.search(r"```pycon\n(.*?)```", guide.read_text(), re.S)[1]
+    session = re.search(r"```pycon\n(.*?)```", GUIDE.read_text(), re.S)[1]
     for line, shown in re.findall(r"^>>> (tn\..*)\n([^>]+)", session, re.M):
         code = f"import tenon as tn\nprint(repr({line}))"
         assert run([sys.executable, "-c", code], cwd=tmp_path, env=env).strip() == shown.strip()
 
-    reference = re.search(rf'^    ("{name}": .*)$', guide.read_text(), re.M)
+    reference = re.search(rf'^    ("{name}": .*)$', GUIDE.read_text(), re.M)
     if reference:
         table = tree / "tests/python/references.py"
         inserted = re.sub(

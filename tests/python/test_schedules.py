@@ -142,7 +142,7 @@ def test_schedulers_refuse_what_makes_no_sense():
         (lambda: optim.linear_schedule(0, 1, 0), "linear_schedule: steps must be above 0, not 0"),
         (
             lambda: optim.join_schedules([optim.constant(1.0)], [3]),
-            "join_schedules: 1 boundaries for 1 schedules; there is one between two",
+            "join_schedules: there must be one schedule more than boundaries: 1 and 1",
         ),
         (
             lambda: optim.join_schedules([optim.constant(1.0)] * 3, [3, 2]),

@@ -290,5 +290,5 @@ def test_errors_have_the_line_of_the_op():
 
 def test_sizes_that_are_open_cannot_be_divided():
     f = tn.shard_map(lambda x: x, tn.Mesh(data=2), in_specs=("data",), out_specs="data")
-    with pytest.raises(tn.Error, match="'data' deals dimension 0 into 2 equal parts"):
+    with pytest.raises(tn.Error, match="axis 'data' cannot divide dimension 0 into 2 equal parts"):
         tn.compile(f, args=[tn.InputInfo(((2, 4, 8),), tn.float32)])

@@ -236,7 +236,7 @@ class TestConfiguration:
             text=True,
             check=True,
         )
-        assert run.stderr.count("takes effect with workers") == 1
+        assert run.stderr.count("has no effect without workers") == 1
 
 
 class TestContexts:

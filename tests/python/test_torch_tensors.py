@@ -125,7 +125,8 @@ def test_no_dim_is_every_dim_and_no_axis_none():
         (lambda x: tn.multinomial(-x, 1), "multinomial: a weight is negative, infinite or NaN"),
         (lambda x: tn.multinomial(x / 0, 1, True), "multinomial: a weight is negative, infinite"),
         (lambda x: tn.multinomial(x - 1, 3), "multinomial: fewer weights above 0 than draws, 3"),
-        (lambda x: attention(x, None, 0.0, True), "scale is 0[\\s\\S]*the fifth is dropout_p"),
+        (lambda x: attention(x, None, 0.0, True),
+         "scale must not be 0[\\s\\S]*the fifth is dropout_p"),
         (lambda x: attention(x, dropout_p=0.5), "unknown keyword: dropout_p"),
     ],
 )

@@ -434,7 +434,7 @@ def test_only_the_user_can_reach_a_process(watched):
     assert folder.stat().st_mode & 0o777 == 0o700
     os.chmod(folder.path, 0o755)
     done = call("tenon.top", pid, **variables)
-    assert done.returncode == 2 and "is not a folder of this user alone" in done.stderr
+    assert done.returncode == 2 and "must be accessible to this user only" in done.stderr
 
 
 def test_processes_that_cannot_be_watched(tmp_path, watched):
@@ -464,7 +464,7 @@ def test_a_process_that_gives_no_answer(sockets):
         listener.accept()[0].close()
         thread = threading.Thread(target=answering, args=(listener, b""))
         thread.start()
-        with pytest.raises(door.DoorError, match="^process 7 ended, or does not know what"):
+        with pytest.raises(door.DoorError, match="^process 7 exited or does not support"):
             door.Door(7).ask({"do": "nothing"})
         thread.join()
 

@@ -58,7 +58,7 @@ def test_an_int_inside_a_tree_is_no_parameter():
 
 
 def test_a_number_as_result_of_a_differentiated_function_is_an_error():
-    with pytest.raises(tn.Error, match=r"returned a number, 5.0, .*\n.*\n.*item\(\)"):
+    with pytest.raises(tn.Error, match=r"returned a Python number, 5.0, .*\n.*\n.*item\(\)"):
         tn.grad(lambda x: tn.sum(x * x).item())(X)
 
 

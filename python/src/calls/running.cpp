@@ -94,7 +94,8 @@ void bind_products(nb::module_& m) {
         return std::string(tn::set_matmul_precision(name));
       },
       users_call, nb::arg("precision"),
-      "How GPUs compute products of float32, for the whole process; returns the former setting.\n\n"
+      "Set how GPUs compute products of float32, in the whole process; return the former "
+      "setting.\n\n"
       "\"highest\", the default, is float32. \"high\" may round operands to TF32 (10 bits of "
       "mantissa), which is several times as fast. \"exact\" has the bits of the CPU, for every "
       "element type: own kernels add in its order. CPUs compute all the same, whatever is set. "
@@ -124,9 +125,9 @@ void bind_runtime(nb::module_& m) {
   m.def("graph_text", graph_text, "The pending ops behind tensors, as text that parses.");
   m.def(
       "_interned", [] { return std::tuple(count_types(), count_attrs(), count_bodies()); },
-      "How many types, attributes and graphs of traced functions live now.");
+      "Return how many types, attributes and graphs of traced functions are alive.");
   m.def("_set_lasting_count", &set_lasting_count,
-        "How many of each live as long as the process; for tests, which want others.");
+        "Return how many of each live as long as the process; for tests, which want others.");
   m.def(
       "_kernels_compiled", [] { return generator_of(host_target()).cache_stats().compiled; },
       "Kernels made machine code since the start of the process.");

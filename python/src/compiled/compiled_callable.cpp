@@ -322,17 +322,18 @@ static void bind_memory_report(nb::module_& m) {
       .def_ro("output", &Live::output, "Whether it is a result.")
       .def_prop_ro("place", [](const Live& live) { return to_text(live.loc); });
   using Report = MemoryReport;
-  nb::class_<Report>(m, "MemoryReport", "What a run needs, in bytes; arguments do not count.")
+  nb::class_<Report>(m, "MemoryReport",
+                     "The memory that a run needs, in bytes, without its arguments.")
       .def_ro("peak", &Report::peak, "The arena and the results.")
       .def_ro("lower_bound", &Report::lower_bound, "No placement can do with less.")
-      .def_ro("planning", &Report::planning, "How places were found: \"best_fit\".")
+      .def_ro("planning", &Report::planning, "The strategy of memory planning: \"best_fit\".")
       .def_ro("is_least", &Report::is_least, "It is known that no placement needs less.")
       .def_ro("arena", &Report::arena)
       .def_ro("outputs", &Report::outputs)
       .def_ro("workspace", &Report::workspace, "The largest of a step, in the arena.")
       .def_ro("constants", &Report::constants, "Kept between runs.")
       .def_ro("donated", &Report::donated, "Memory of arguments that is used.")
-      .def_ro("step", &Report::step, "Where most is needed; -1: nothing runs.")
+      .def_ro("step", &Report::step, "The step that needs most memory; -1: nothing runs.")
       .def_ro("step_name", &Report::step_name)
       .def_prop_ro("step_place", [](const Report& report) { return to_text(report.step_loc); })
       .def_ro("live", &Report::live, "The ten largest buffers then.")
@@ -345,7 +346,7 @@ static void bind_memory_report(nb::module_& m) {
 }
 
 static void bind_stats(nb::module_& m) {
-  nb::class_<CallStats>(m, "CallStats", "What the calls of a compiled function did.")
+  nb::class_<CallStats>(m, "CallStats", "Statistics of the calls of a compiled function.")
       .def_ro("traces", &CallStats::traces, "Calls that ran the function itself.")
       .def_ro("hits", &CallStats::hits, "Calls that found a trace.")
       .def_ro("graph_compiles", &CallStats::graph_compiles)

@@ -297,7 +297,7 @@ std::string user_place() {
 
 void bind_executable_stats(nb::module_& m) {
   using Stats = ExecutableStats;
-  nb::class_<Stats>(m, "ExecutableStats", "What an executable is made of and did.")
+  nb::class_<Stats>(m, "ExecutableStats", "The contents and the statistics of an executable.")
       .def_ro("calls", &Stats::calls)
       .def_ro("plans", &Stats::plans, "Made, for different sizes.")
       .def_ro("kernels", &Stats::kernels)

@@ -76,8 +76,8 @@ void warn_of_leaks(const Tensors& params, nb::handle f) {
   nb::module_::import_("gc").attr("collect")();  // unreachable objects are no leak
   if (std::ranges::none_of(params, held)) return;
   warn(format(
-      "compile: {} leaves tensors of its trace in something that is not in outputs=: later calls "
-      "do not change it, and reading it fails",
+      "compile: {} stores traced tensors in an object that is not in outputs=; later calls do not "
+      "update it, and reading it fails",
       place_of_function(f)));
 }
 

@@ -200,9 +200,8 @@ ObjectGuards ObjectGuards::Record::guards(const std::string& f) {
   stop();
   for (nb::handle path : reads.attr("changed")()) {
     warn(format(
-        "compile: {} changes {}, which it reads too: that happens once, when it is traced, and "
-        "not in every call; make the class a tn.nn.Module, or name what changes in inputs= and "
-        "outputs=",
+        "compile: {} modifies {}, which it also reads; the modification happens only at trace "
+        "time: make the class a tn.nn.Module, or name what changes in inputs= and outputs=",
         f, nb::str(path).c_str()));
   }
   size_t number = 0;

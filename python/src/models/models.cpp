@@ -246,7 +246,7 @@ struct HeldValues {
 void refuse_transforms(nb::handle given) {
   if (std::ranges::any_of(read_tensors(given, "a block"), is_watched))
     fail(Hint{"give output_gradients to evaluate, or compile for CpuBackend"},
-         "evaluate: a file is run, and transforms cannot look into it");
+         "evaluate: cannot transform a model that was compiled to a file");
 }
 
 /// backward() fails where it comes to what a file made from these.

@@ -233,7 +233,7 @@ std::string name_of_kind(const DeviceObject& d) {
 
 void bind_devices(nb::module_& m) {
   using Object = DeviceObject;
-  nb::class_<Object>(m, "Device", "Where elements lie and ops run: `tn.Device('cuda:1')`.")
+  nb::class_<Object>(m, "Device", "A place for elements and ops: `tn.Device('cuda:1')`.")
       .def(
           "__init__",
           [](Object* self, nb::handle name) {
@@ -292,14 +292,14 @@ void bind_devices(nb::module_& m) {
       "The devices of this machine; the CPU is the first.");
   m.def(
       "default_device", [] { return device_object(current_device()); },
-      "Where tensors are made that nothing else places.");
+      "Return the device of new tensors that nothing else places.");
   m.def(
       "set_default_device",
       [](nb::handle device) {
         UserCall call;
         set_default_device(read_device(device.ptr()));
       },
-      nb::arg("device"), "Where tensors are made from now on, unless `device=` says otherwise.");
+      nb::arg("device"), "Set the device of new tensors, unless `device=` names another.");
 }
 
 }  // namespace

@@ -143,8 +143,7 @@ int set_item(PyObject* self, PyObject* key, PyObject* value) noexcept {
     Tensor x = self_tensor(self);
     if (is_grad_enabled() && is_variable(*x.node()))
       fail(Hint{"write `with tn.no_grad():` around it, or y = x.at[...].set(value)"},
-           "x[...] = value: the tensor requires a gradient, which would be that of another one: {}",
-           *type_of(x));
+           "x[...] = value: cannot assign to a tensor that requires a gradient: {}", *type_of(x));
     rebind(self_tensor(self), updated(x, key, value, Update::set));
     return 0;
   });

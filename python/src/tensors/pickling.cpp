@@ -70,7 +70,7 @@ Layout read_layout(DType type, const nb::tuple& sizes) {
       fits = !__builtin_mul_overflow(bytes, extent, &bytes);
     extents.push_back(extent);
   }
-  if (!fits) fail("pickle: no shape of a tensor: {}", nb::repr(sizes).c_str());
+  if (!fits) fail("pickle: invalid shape: {}", nb::repr(sizes).c_str());
   return {Shape(extents), empty ? 0 : static_cast<size_t>(bytes)};
 }
 

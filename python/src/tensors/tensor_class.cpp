@@ -190,7 +190,7 @@ void add_properties(nb::class_<Tensor>& type) {
           "The element type.")
       .def_prop_ro(
           "device", [](nb::handle s) { return device_object(self_tensor(s).device()); },
-          "Where the elements lie.")
+          "The device of the elements.")
       .def_prop_ro(
           "ndim", [](nb::handle s) { return self_tensor(s).rank(); }, "Number of axes.")
       .def_prop_ro(

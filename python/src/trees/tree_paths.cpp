@@ -249,14 +249,14 @@ nb::list describe_nodes(const Structure& structure) {
 }  // namespace
 
 void bind_trees(nb::module_& m) {
-  nb::class_<Structure>(m, "TreeStructure", "What a tree is apart from its leaves.")
+  nb::class_<Structure>(m, "TreeStructure", "The structure of a tree: the tree without its leaves.")
       .def("__repr__", &Structure::text)
       .def("__hash__", &Structure::hash)
       .def("__eq__",
            [](const Structure& a, nb::handle b) {
              return nb::isinstance<Structure>(b) && a == nb::cast<const Structure&>(b);
            })
-      .def_prop_ro("num_leaves", &Structure::leaves, "How many leaves trees of it have.")
+      .def_prop_ro("num_leaves", &Structure::leaves, "The number of leaves of such a tree.")
       .def("_nodes", describe_nodes)
       .def("paths", [](const Structure& s) {
         nb::list made;

@@ -151,8 +151,8 @@ void check_loss(PyObject* result, bool has_aux, std::string_view transform) {
          Py_TYPE(result)->tp_name);
   PyObject* loss = several ? PySequence_Fast_GET_ITEM(result, 0) : result;
   if (PyFloat_Check(loss) || PyLong_Check(loss))
-    fail(Fault::type, Hint{"return the tensor itself: item() and float() leave the recorded ops"},
-         "{}: the function returned a number, {}, which depends on nothing", transform,
+    fail(Fault::type, Hint{"return the tensor itself; item() and float() end recording"},
+         "{}: the function returned a Python number, {}, which has no gradient", transform,
          nb::repr(loss).c_str());
   if (!is_tensor(loss))
     fail(Fault::type, "{}: the function must return a scalar first, not {}", transform,

@@ -10,7 +10,7 @@
 namespace tn::python {
 namespace {
 
-void tell_notes() {
+void report_notes() {
   for (const std::string& note : take_signal_notes()) warn(note, 2);
 }
 
@@ -19,7 +19,7 @@ void load(const std::optional<std::string>& path) {
     UserCall call;
     path ? signal::load(*path) : signal::unload();
   }
-  tell_notes();
+  report_notes();
 }
 
 nb::object compile_object(const signal::Compile& compile) {
@@ -58,7 +58,7 @@ size_t enter(const std::string& name, const std::optional<std::string>& backward
     UserCall call;
     signal::enter(name, backward.value_or(""));
   }
-  tell_notes();
+  report_notes();
   return outer;
 }
 
@@ -73,7 +73,7 @@ Tensor tensor(const Tensor& x, const std::string& name) {
     UserCall call;
     return signal::tensor(x, name);
   }();
-  tell_notes();
+  report_notes();
   return same;
 }
 

@@ -100,7 +100,7 @@ void bind_events(nb::module_& m) {
         return log.error() ? std::strerror(log.error()) : "";
       });
   m.def("_worker_totals", worker_list,
-        "What the workers of this process did since counting began, which the first call starts.");
+        "Return what the workers of this process did since the first call, which starts counting.");
   m.def("_step_times", step_times, nb::arg("f"),
         "The steps of plans that run on this thread while `f()` does, as rows.");
   m.def(
@@ -112,7 +112,7 @@ void bind_events(nb::module_& m) {
         all["runs"] = totals.runs.load();
         return all;
       },
-      "What ran so far.");
+      "Return what has run so far.");
 }
 
 }  // namespace tn::python

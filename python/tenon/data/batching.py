@@ -178,7 +178,7 @@ def _columns(data: Any) -> Any:
 
 
 def _examples(source: Any) -> int:
-    """How many there are, the same in all columns."""
+    """Return the number of examples, which must be equal in all columns."""
     if _is_dataset(source):
         return len(source)
     columns = tree.leaves(source)

@@ -21,7 +21,7 @@ __all__ = ["Explanation", "Profile", "explain", "profile"]
 
 
 class Explanation:
-    """How the compiler compiled a function for some arguments, and why.
+    """A report on how and why the compiler compiled a function as it did.
 
     `print` it, `save` it as a page, or display it in a notebook. `facts` holds the same as data:
     traces, sizes, guards, decisions, steps, buffers, memory.

@@ -1,4 +1,4 @@
-"""What pages are made of: one file that needs nothing else."""
+"""Building blocks of pages. A page is one self-contained file."""
 
 from __future__ import annotations
 
@@ -42,6 +42,6 @@ def table(name: str, heads: Iterable[str], rows: Iterable[str], filters: bool = 
 
 
 def key(*remarks: str) -> str:
-    """What the colours of steps mean."""
+    """Return the legend of the colours of steps."""
     kinds = "".join(f'<span><i class="{kind}"></i>{text}</span>' for kind, text in KINDS.items())
     return f'<div class="key">{kinds}{"".join(f"<span>{text}</span>" for text in remarks)}</div>'

@@ -131,7 +131,7 @@ def calls_in(name: str) -> list[str]:
 
 
 def shortened(text: str, most: int = 31) -> str:
-    """Its end: files are known by their names, modules by their last components."""
+    """Return the end of a long text, which identifies files and modules best."""
     return text if len(text) <= most else f"…{text[1 - most:]}"
 
 
@@ -227,7 +227,7 @@ def box(node: Node) -> str:
 
 
 def picture(facts: Any, groups: list[Group] | None = None) -> str:
-    """Of steps, or of groups of them. Empty where nothing runs."""
+    """Draw steps, or groups of them. The picture is empty if nothing runs."""
     if groups is None:
         nodes = nodes_of(facts)
         homes = {node.number: node for node in nodes}

@@ -27,7 +27,7 @@ class Group:
             yield from group.all_steps()
 
     def modules(self) -> list[Group]:
-        """What is inside, if there are modules among it."""
+        """Return the groups inside, if some of them are modules."""
         inside = list(self.inside.values())
         return inside if not all(group.is_line for group in inside) else []
 

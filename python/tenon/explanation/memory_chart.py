@@ -1,4 +1,4 @@
-"""How much memory each step of a plan needs, as a picture."""
+"""A chart of the memory that each step of a plan needs."""
 
 from __future__ import annotations
 

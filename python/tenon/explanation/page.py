@@ -131,7 +131,7 @@ def steps(facts: Any) -> str:
 
 
 def decisions(facts: Any) -> str:
-    """By kind, as a run of a pass decides the same thing at many places."""
+    """Return decisions grouped by kind, because a pass decides the same thing at many places."""
     kinds: dict[str, list[Any]] = {}
     for decision in facts.decisions:
         kinds.setdefault(decision.kind, []).append(decision)

@@ -43,7 +43,7 @@ class TimedLine:
         return sum(step.seconds for step in self.steps)
 
     def names(self) -> str:
-        """What ran: those that took longest, if there are many."""
+        """Return the names of what ran; if there are many, those that took longest."""
         times: dict[str, float] = {}
         for step in self.steps:
             times[step.name] = times.get(step.name, 0.0) + step.seconds
@@ -164,7 +164,7 @@ def _tensors_in(trees: Any) -> list[Any]:
 
 
 def _kinds(fun: Any, steps: list[Event], args: Any, kwargs: Any) -> list[str]:
-    """Of the steps of a compiled function, if they are those of one plan."""
+    """Return the kinds of steps of a compiled function, if all belong to one plan."""
     unknown = [""] * len(steps)
     fun = function_of(fun)
     if not isinstance(fun, _core.CompiledFunction):

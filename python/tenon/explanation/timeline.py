@@ -30,7 +30,7 @@ def code_at(where: str) -> str:
 
 
 def rows_of(profile: Profile) -> list[TimedLine]:
-    """As they stand in the program."""
+    """Return lines in program order; beyond a maximum, the fastest become one row."""
     lines = sorted(profile.lines(), key=lambda line: line_of(line.place))
     if len(lines) <= MOST_ROWS:
         return lines

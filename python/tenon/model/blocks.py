@@ -56,7 +56,7 @@ def CrossEntropy(
 
 
 def _layer_maker(name: str, doc: str) -> Callable[..., Block]:
-    """What makes the block of a layer of `tenon.nn`; sizes that inference finds may be left out."""
+    """Return a constructor of blocks for a layer of `tenon.nn`. Sizes to infer may be omitted."""
 
     def make(*sizes: Any, **options: Any) -> Block:
         return Block(_core._layer_block(name, sizes, options))
@@ -89,7 +89,7 @@ _LAYERS_NOT_OPS = {"BatchNorm", "Conv", "Identity"}
 
 @functools.cache
 def block_named(name: str) -> Callable[..., Block]:
-    """What makes the blocks of this name: `block_named("Softmax")(axis=-1)`."""
+    """Return the constructor of blocks with this name: `block_named("Softmax")(axis=-1)`."""
     name = _ELSEWHERE.get(name, name)
     if name in _layers():
         return _layers()[name]
@@ -146,7 +146,7 @@ def _short(value: Any) -> str:
 
 
 def _result_count(attributes: Any, keywords: dict[str, Any]) -> int:
-    """How many parts `Split(3)` and `Split(indices=[1, 4])` give; 0: unknown."""
+    """Return the number of parts of `Split(3)` and `Split(indices=[1, 4])`; 0: unknown."""
     parts = keywords.get("sections", keywords.get("indices", attributes[0] if attributes else 0))
     if isinstance(parts, (list, tuple)):
         return len(parts) + 1

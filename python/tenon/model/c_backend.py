@@ -144,7 +144,7 @@ def _version(command: str) -> str:
 
 @cache
 def _processor() -> str:
-    """What -march=native depends on: folders are shared between machines."""
+    """Return what -march=native depends on, because machines may share folders."""
     try:
         lines = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:

@@ -32,7 +32,7 @@ class Connection:
 
     @property
     def name(self) -> str:
-        """Its name in `get_shapes()`, and in results if it is an output."""
+        """The name in `get_shapes()`, and in results if it is an output."""
         return str(self.model._core._key(self._number))
 
     @property

@@ -49,7 +49,7 @@ def measure(box: Box) -> None:
 
 
 def settle(box: Box, x: float = 0, y: float = 0) -> None:
-    """From places inside the box around to places in the picture."""
+    """Convert positions relative to the enclosing box to positions in the picture."""
     box.x += x
     box.y += y
     for inner in box.inside:
@@ -144,7 +144,7 @@ def svg(structure: Structure) -> str:
 
 
 def boxes(box: Box) -> str:
-    """What is inside a box, row by row."""
+    """Return the HTML of a box's contents, row by row."""
     rows = []
     for row in box.rows():
         inner = []

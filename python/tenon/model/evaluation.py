@@ -1,4 +1,4 @@
-"""What `evaluate` computes, as a function of dicts that the compiler traces.
+"""The function of dicts that `evaluate` computes and the compiler traces.
 
 Names, shapes and types are checked while it is traced. Calls that differ in any of them are traced
 anew, so a call of a known kind checks nothing.
@@ -156,7 +156,7 @@ class StaticValues:
         return current.call(rest["params"], rest["data"], output_gradients, rest["state"])
 
     def rest(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """What is not constant of these arguments."""
+        """Return the arguments that are not constant."""
         return {
             argument: tensors
             and {n: v for n, v in tensors.items() if n not in self._static.get(argument, ())}

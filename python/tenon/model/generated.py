@@ -30,7 +30,7 @@ List = list[tn.Tensor]
 
 
 class Source:
-    """What files of all languages have in common."""
+    """Base class of generated files in any language."""
 
     suffix = ".py"
 
@@ -181,7 +181,7 @@ class CSource(Source):
         return made
 
     def _all(self, given: Sequence[tn.Tensor]) -> List:
-        """What the functions of the model take: the static values too."""
+        """Return all arguments of the model's functions, static values included."""
         rest = iter(given)
         static = self._static
         return [static[n] if n in static else next(rest) for n, *_ in self._functions.given]

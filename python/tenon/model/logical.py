@@ -224,11 +224,11 @@ class Model:
         return tuple(t[0] for t in self._core._terminals if t[1] == role)
 
     def _completed(self) -> Model:
-        """What is compiled: the model, with what follows from what was said about it."""
+        """Return the model to compile."""
         return self
 
     def _physical(self, *made: Any) -> Any:
-        """What it is compiled to."""
+        """Return the physical model."""
         from .physical import PhysicalModel
 
         return PhysicalModel(self.name, *made)
@@ -311,7 +311,7 @@ class Model:
         return self
 
     def _key(self, key: Any) -> str | IOKey:
-        """What a terminal is connected to, by name. Numbers and tensors are constants."""
+        """Return what a terminal is connected to, by name. Numbers and tensors are constants."""
         if isinstance(key, (int, float, complex)) or hasattr(key, "dtype"):
             return IOKey(value=key)
         if isinstance(key, IOKey):

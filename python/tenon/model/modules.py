@@ -110,7 +110,7 @@ def _called(
     key: Any,
     random: bool,
 ) -> Any:
-    """What `_call` gives; its draws begin with `key`."""
+    """Return the result of `_call`, whose random numbers start from `key`."""
     arguments = list(given[: len(terminals)])
     while arguments and arguments[-1] is None:
         arguments.pop()
@@ -157,7 +157,7 @@ def _module_block(
 
 
 def _function_of(module: nn.Module) -> Callable[..., Any]:
-    """What has the module's arguments by name."""
+    """Return the callable whose signature names the module's arguments."""
     if type(module).forward is not nn.Module.forward:
         return module.forward
     called: Callable[..., Any] = type(module).__call__.__get__(module)

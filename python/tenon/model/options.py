@@ -1,4 +1,4 @@
-"""What `tn.compile` may be told about a model, checked."""
+"""The checked options of `tn.compile` for a model."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def read_params(given: Any) -> dict[str, tn.Tensor]:
 
 
 def read_precision(backend: Backend, mixed: Any) -> tuple[Any, Any]:
-    """Of parameters and data, and the narrow type of mixed precision.
+    """Return the type of parameters and data, and the narrow type of mixed precision.
 
     A narrow precision of the backend is what products compute in where precision is mixed.
     """

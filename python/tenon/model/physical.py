@@ -71,11 +71,11 @@ class PhysicalModel(Views, Stages, Saving):
         return self._placed({name: value for name, value in wanted if value is not None})
 
     def initial_state(self, seed: int = 0) -> dict[str, tn.Tensor]:
-        """What evaluations read and give anew: running statistics, a key for random numbers."""
+        """Return the state that evaluations read and update: running statistics, a random key."""
         return self._placed(first_state(self._functions, seed))
 
     def _placed(self, values: dict[str, tn.Tensor]) -> dict[str, tn.Tensor]:
-        """Where the backend evaluates."""
+        """Move tensors to the device on which the backend evaluates."""
         backend = self.backend
         return put(backend.device, values) if isinstance(backend, CudaBackend) else values
 
@@ -113,7 +113,7 @@ class PhysicalModel(Views, Stages, Saving):
         return f"<{self.name} on {self.backend}: {inputs} -> {outputs}>"
 
     def _made(self, static: Tensors) -> Callable[..., Any]:
-        """What evaluates with these constants; the file is written, if one was asked for."""
+        """Return a function that evaluates with these constants; write the file, if requested."""
         static = self._with_state(static)
         if isinstance(self.backend, SourceBackend):
             source = self._source(self.backend.language, static)
@@ -129,7 +129,7 @@ class PhysicalModel(Views, Stages, Saving):
 def _static_names(
     functions: _core.ModelFunctions, options: Options
 ) -> dict[str, tuple[str, ...]] | None:
-    """By argument of `evaluate`, the names of what is constant there."""
+    """Return the names of constants for each argument of `evaluate`."""
     by_role: dict[str, list[str]] = {"parameter": [], "input": [], "state": []}
     for name, role, *_ in functions.given:
         by_role[role].append(name)

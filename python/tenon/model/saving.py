@@ -25,7 +25,7 @@ _OPEN = (1, 65536)  # what a size of which nothing is said may be in a file
 
 
 class Saving:
-    """What physical models are written as."""
+    """Mixin that writes physical models to files."""
 
     name: str
     backend: Any

@@ -26,7 +26,7 @@ COMPILER_STAGES = {
 
 
 class Stages:
-    """What became of a model on the way to its plan."""
+    """Mixin that shows a model at every stage of compilation."""
 
     stages = (*MODEL_STAGES, *COMPILER_STAGES)
 
@@ -55,7 +55,7 @@ class Stages:
         return shown
 
     def explain(self, gradients: bool = False) -> Any:
-        """How the compiler compiled the model, and why."""
+        """Report how and why the compiler compiled the model as it did."""
         function, arguments = self._example(gradients)
         explanation = tn.explain(function)(*arguments)
         explanation.facts.function = self.name

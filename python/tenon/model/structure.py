@@ -1,4 +1,4 @@
-"""What pictures of models show: blocks inside models, and what flows between them."""
+"""The structure that pictures of models show: nested blocks, and the flows between them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Box:
         return self.path.rpartition(".")[2]
 
     def rows(self) -> list[list[Box]]:
-        """What is inside, by layer."""
+        """Return the boxes inside, by layer."""
         rows: dict[int, list[Box]] = defaultdict(list)
         for box in self.inside:
             rows[box.layer].append(box)
@@ -43,13 +43,13 @@ class Box:
             yield from box.all_inside()
 
     def blocks(self) -> int:
-        """How many are inside, however deep."""
+        """Return the number of blocks inside, at any depth."""
         return sum(not box.inside for box in self.all_inside())
 
 
 @dataclass(frozen=True)
 class Flow:
-    """What one box writes and another reads."""
+    """A value that one box writes and another reads."""
 
     source: str
     target: str

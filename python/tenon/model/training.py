@@ -75,7 +75,7 @@ class TrainModel(Model):
         return physical
 
     def _completed(self) -> Model:
-        """With the sum of the losses."""
+        """Return the model with the sum of its losses."""
         if not self._losses:
             _core._fail("value", "TrainModel: there is no loss", "add one: add_loss(MSE(), ...)")
         names = [f"x{i}" for i in range(len(self._losses))]

@@ -48,7 +48,7 @@ class Drawing:
 
 
 class Views:
-    """What everything that has shapes can be looked at by."""
+    """Mixin with summary and drawing methods."""
 
     name: str
     _resolved: _core.ResolvedModel

@@ -62,7 +62,7 @@ def as_call(call: Callable[..., Any]) -> Callable[..., Any]:
 def _call_there(
     there: _core._DeviceContext, run: Callable[..., Any], /, *args: Any, **kwargs: Any
 ) -> Any:
-    """What a module makes while it runs is where its arguments are."""
+    """Run a module with the device of its arguments as the default device."""
     with there:
         return run(*args, **kwargs)
 
@@ -104,7 +104,7 @@ def _name_module(error: _core.Error, root: Module) -> None:
 
 
 def _variable(module: Module) -> str | None:
-    """What the caller calls the module, if it has a plain name."""
+    """Return the caller's variable that holds the module, if there is one."""
     frame = sys._getframe(3)
     for names in (frame.f_locals, frame.f_globals):
         for name, value in names.items():

@@ -1,4 +1,4 @@
-"""What layers check: their arguments when they are made, and the shapes they are given."""
+"""Checks of layers: their arguments at construction, and the shapes of their inputs."""
 
 from __future__ import annotations
 

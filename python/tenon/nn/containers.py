@@ -61,7 +61,7 @@ class Sequential(Module):
 
 
 class Identity(Module):
-    """What it is given. Arguments are taken and ignored, to stand in for another layer.
+    """Returns its input. The constructor ignores its arguments, so it can replace any layer.
 
         >>> tn.nn.Identity()(tn.array([1.0, 2.0])).tolist()
         [1.0, 2.0]

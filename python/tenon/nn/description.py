@@ -1,4 +1,4 @@
-"""What `repr` says of layers."""
+"""The `repr` of layers."""
 
 from __future__ import annotations
 
@@ -17,5 +17,5 @@ def described(layer: Module, *sizes: object, **usual: Any) -> str:
 
 
 def one_for_all(value: Any) -> Any:
-    """Of equal numbers, one."""
+    """Return one number in place of a tuple of equal ones."""
     return value[0] if isinstance(value, tuple) and len(set(value)) == 1 else value

@@ -48,7 +48,7 @@ class AllParameters(Parameters):
         return iter(each_once.values())
 
     def __next__(self) -> tn.Tensor:
-        """For `next(model.parameters())`, the habit of asking for a parameter's type."""
+        """Support `next(model.parameters())`, a PyTorch idiom to find a parameter's type."""
         self.going = vars(self).get("going") or iter(self)
         return next(self.going)
 
@@ -452,7 +452,7 @@ def _modules_in(
 
 
 class _Constant:
-    """In a tree, what is no tree and no tensor: a part of the structure and not a leaf."""
+    """A value of a tree that is part of the structure, not a leaf: neither a tree nor a tensor."""
 
     def __init__(self, value: Any) -> None:
         self.value = value

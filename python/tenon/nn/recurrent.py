@@ -32,7 +32,7 @@ def nonlinearity_of(layer: Module, given: Nonlinearity) -> Callable[[tn.Tensor],
 
 
 class _Recurrent(Module):
-    """What recurrent layers share: parameters, stacking and directions.
+    """Base class of recurrent layers: parameters, stacking and directions.
 
     A subclass says in `_step` how the state at one position follows from the one before.
     """
@@ -103,7 +103,7 @@ class _Recurrent(Module):
         return x, ends if self.states > 1 else ends[0]
 
     def _first_states(self, x: tn.Tensor, state: Any) -> list[Any]:
-        """For each part of the state, what it is before every layer and direction."""
+        """Return the initial value of each part of the state, by layer and direction."""
         count = self.num_layers * (2 if self.bidirectional else 1)
         if state is None:
             dtype = tn.result_type(x, self.weight_ih_l0)

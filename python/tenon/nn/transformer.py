@@ -18,7 +18,7 @@ Activation: TypeAlias = Callable[[tn.Tensor], tn.Tensor]
 
 
 class _Layer(Module):
-    """What the layers of encoders and decoders share: a residual, and the perceptron."""
+    """Base class of encoder and decoder layers: the residual and the perceptron."""
 
     def __init__(
         self,

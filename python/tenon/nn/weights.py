@@ -30,7 +30,7 @@ class Unmatched(NamedTuple):
 def saved(
     module: Module, names: str = "tenon", what: str = "save_weights"
 ) -> dict[str, tn.Tensor]:
-    """What files hold of a module: parameters and buffers, apart from those that do not last."""
+    """Return the tensors of a module that files store: parameters and persistent buffers."""
     if names not in ("tenon", "torch"):
         _core._fail("value", f"{what}: names must be 'tenon' or 'torch', not {names!r}")
     left_out = set(_transient(module))
@@ -212,7 +212,7 @@ def _parts(path: str) -> list[str]:
 
 
 def _expression(pattern: str) -> str:
-    """Its groups are what the stars stand for, and the rest of the name."""
+    """Return a regular expression with a group for each star and for the rest of the name."""
     stars = {"*": r"([^.]+)\.", "**": r"(?:(.+)\.)?"}
     expression = "".join(stars.get(part, re.escape(part) + r"\.") for part in _parts(pattern))
     if expression.endswith(r"\."):  # a name may end there
@@ -310,7 +310,7 @@ def taken_over(value: tn.Tensor, current: tn.Tensor) -> tn.Tensor:
 def _tied(
     wanted: Mapping[str, tn.Tensor], given: Mapping[str, tn.Tensor]
 ) -> dict[str, tn.Tensor]:
-    """What names of the same parameter are given: the first of them; a file may have only one."""
+    """Return the first given tensor for all names of a tied parameter: files may have just one."""
     groups: dict[int, list[str]] = {}
     for name, tensor in wanted.items():
         groups.setdefault(id(tensor), []).append(name)

@@ -34,7 +34,7 @@ class LBFGS(Optimizer):
 
     It ends before `max_iter` iterations where no gradient is larger than `tolerance_grad`, and
     where the change of parameters or loss is less than `tolerance_change`. How far a step goes is
-    `lr`, or found by a line search with the strong Wolfe conditions. It decides by values of the
+    `lr`, or found by a line search with the strong Wolfe conditions. It branches on values of the
     loss: it cannot be a part of a compiled function, while the closure may call one.
     """
 
@@ -76,7 +76,8 @@ class LBFGS(Optimizer):
             self._refuse("step: a closure that evaluates the loss is needed", "type")
         if _core._is_tracing():
             hint = "let the closure call a compiled function"
-            self._refuse("step: it cannot be traced, as it decides by values", "type", hint)
+            text = "step: it cannot be traced, because it branches on computed values"
+            self._refuse(text, "type", hint)
         first = self._evaluated(closure)
         with tn.no_grad():
             loss, flat = float(first), self._flat_gradient()
@@ -120,7 +121,7 @@ class LBFGS(Optimizer):
                 return
 
     def _remember(self, change: tn.Tensor, gradient_change: tn.Tensor) -> None:
-        """Where the loss curves upwards; else the estimate would lose its sign."""
+        """Store a curvature pair, if the curvature is positive."""
         if float(tn.sum(change * gradient_change)) <= 1e-10:
             return
         for name, value in (("changes", change), ("gradient_changes", gradient_change)):

@@ -1,4 +1,4 @@
-"""How far to go along a direction: the strong Wolfe conditions (Nocedal and Wright, chapter 3)."""
+"""A line search with the strong Wolfe conditions (Nocedal and Wright, chapter 3)."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class _Search:
 
 
 def cubic(a: Point, b: Point, bounds: tuple[float, float] | None = None) -> float:
-    """Where the cubic through two points with their slopes is least, within bounds."""
+    """Return the minimum, within bounds, of the cubic through two points with their slopes."""
     low, high = bounds or sorted((a.length, b.length))
     first, second = (a, b) if a.length <= b.length else (b, a)
     apart = second.length - first.length

@@ -143,7 +143,7 @@ class LinearLR(LRScheduler):
 
 
 class CosineAnnealingLR(LRScheduler):
-    """From the first learning rate to `eta_min` in `T_max` steps, then back up in as many.
+    """Goes from the first learning rate to `eta_min` in `T_max` steps, then back up in as many.
 
     `optim.cosine_decay` stays at its end.
 
@@ -330,7 +330,7 @@ class ReduceLROnPlateau:
                 group["lr"] = new
 
     def state_dict(self) -> dict[str, Any]:
-        """What is known of the epochs before, for a checkpoint."""
+        """Return the state for a checkpoint: what is known of earlier epochs."""
         return {name: getattr(self, name) for name in _PLATEAU}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:

@@ -36,7 +36,7 @@ class MultiOptimizer(Optimizer):
 
     @property
     def learning_rate(self) -> tn.Tensor:
-        """That of the first optimizer; assigning it sets all."""
+        """The learning rate of the first optimizer; assigning it sets all."""
         return self.optimizers[0].learning_rate
 
     @learning_rate.setter

@@ -405,7 +405,7 @@ class Optimizer(metaclass=_BothHabits):
                 self._refuse(f"{name} is {shapes}", hint=hint)
 
     def _moments(self, name: str, parameter: tn.Tensor) -> dict[str, Any]:
-        """What is remembered of a parameter, given in at least float32."""
+        """Return the state of a parameter, which is given in at least float32."""
         known = self.state["moments"]
         if name not in known:
             fresh: dict[str, Any] = {}
@@ -454,7 +454,7 @@ class RuleOptimizer(Optimizer):
 
 
 def _hints(given: Any) -> str:
-    """What was meant by something that is no parameters."""
+    """Return a hint for an argument that is not parameters."""
     if isinstance(given, dict):
         return "options by parameter: MultiOptimizer, or weight_decay as a function"
     if isinstance(given, str):  # list(model.trainable_parameters()) has the names

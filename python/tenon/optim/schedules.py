@@ -44,13 +44,13 @@ def exponential_decay(init: float, decay_rate: float) -> Schedule:
 
 
 def cosine_decay(init: float, decay_steps: int, end: float = 0.0) -> Schedule:
-    """From `init` to `end` in `decay_steps` steps, along half a cosine, and then `end`."""
+    """Go from `init` to `end` in `decay_steps` steps, along half a cosine, and stay there."""
     _check_steps("cosine_decay", "decay_steps", decay_steps)
     return partial(_cosine_decay, init, end, decay_steps)
 
 
 def linear_schedule(init: float, end: float, steps: int) -> Schedule:
-    """From `init` to `end` in `steps` equal steps, and then `end`."""
+    """Go from `init` to `end` in `steps` equal steps, and stay there."""
     _check_steps("linear_schedule", "steps", steps)
     return partial(_linear_schedule, init, end, steps)
 
@@ -58,8 +58,9 @@ def linear_schedule(init: float, end: float, steps: int) -> Schedule:
 def join_schedules(schedules: Sequence[Schedule], boundaries: Sequence[int]) -> Schedule:
     """One schedule after the other: at each boundary the next begins, with its step 0."""
     if len(schedules) != len(boundaries) + 1:
-        counts = f"{len(boundaries)} boundaries for {len(schedules)} schedules"
-        _core._fail("value", f"join_schedules: {counts}; there is one between two")
+        counts = f"{len(schedules)} and {len(boundaries)}"
+        text = f"join_schedules: there must be one schedule more than boundaries: {counts}"
+        _core._fail("value", text)
     if list(boundaries) != sorted(boundaries):
         _core._fail("value", f"join_schedules: the boundaries do not increase: {list(boundaries)}")
     return partial(_join_schedules, list(schedules), list(boundaries))

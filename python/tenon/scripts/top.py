@@ -59,7 +59,7 @@ def _asked(pid: int | None) -> dict[int, dict[str, Any]]:
 
 
 def table(before: dict[str, Any] | None, now: dict[str, Any]) -> str:
-    """What a process did between two looks, no wider than the terminal."""
+    """Return a table of what a process did between two samples, as wide as the terminal."""
     earlier = before or {**now, "time": now["time"] - 1}
     seconds = max(now["time"] - earlier["time"], 1e-9)
     ops, compiled, runs = (now[k] - earlier[k] for k in ("ops", "compiled_ops", "runs"))
@@ -106,7 +106,7 @@ def _workers(before: list[dict[str, Any]], now: list[dict[str, Any]], seconds: f
 
 
 def shortened(sequence: str, room: int) -> str:
-    """As many whole names of a sequence as fit."""
+    """Return as many whole names of a sequence as fit."""
     if len(sequence) <= room:
         return sequence
     names = sequence.split(" -> ")

@@ -1,4 +1,4 @@
-"""What pictures are drawn on: points, for PNG, or shapes, for SVG. Both look the same."""
+"""Canvases for pictures: pixels for PNG, shapes for SVG. Both look the same."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Canvas(Protocol):
 
 
 def fitting(text: str, width: float, letter: float = LETTER) -> str:
-    """As much of `text` as has room; nothing where that would say nothing."""
+    """Return as much of `text` as fits, or "" if too little would remain."""
     most = int(width / letter)
     if len(text) <= most:
         return text

@@ -69,7 +69,7 @@ def times_of(recording: Recording) -> dict[str, float]:
 
 
 def legend_of(recording: Recording, palette: Palette) -> list[tuple[str, list[tuple[str, Color]]]]:
-    """What the colors of the lanes mean: lane by lane, texts and colors."""
+    """Return the legend: for each lane, texts and colors."""
     rows: list[tuple[str, list[tuple[str, Color]]]] = []
     kind, lane, plain = ("record", "ops", RECORD) if recording.plain else ("run", "run", RUN)
     runs = {event.compiled for event in recording.of(kind)}
@@ -92,6 +92,6 @@ def legend_of(recording: Recording, palette: Palette) -> list[tuple[str, list[tu
 
 
 def ink_on(color: Color) -> Color:
-    """That of letters on a box: the one of black and white that reads better."""
+    """Return the color of text on a box: black or white, whichever has more contrast."""
     r, g, b = ((part / 255) ** 2.2 for part in color)
     return BLACK if 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.185 else WHITE

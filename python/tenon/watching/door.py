@@ -31,7 +31,7 @@ class DoorError(Exception):
 
 
 def folder() -> Path:
-    """Of this user alone; made where it is missing, refused where it is not that."""
+    """Return the private folder of sockets; create it if it is missing."""
     base = os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
     path = Path(base) / f"tenon-{os.getuid()}"
     try:
@@ -41,7 +41,7 @@ def folder() -> Path:
     found = path.lstat()
     private = stat.S_ISDIR(found.st_mode) and not found.st_mode & 0o077
     if not private or found.st_uid != os.getuid():
-        raise DoorError(f"{path} is not a folder of this user alone: remove it")
+        raise DoorError(f"{path} must be accessible to this user only; remove it")
     return path
 
 
@@ -71,7 +71,7 @@ def _is_left_behind(path: Path) -> bool:
 
 
 class Door:
-    """That of another process."""
+    """A connection to another process that can be watched."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
@@ -91,12 +91,12 @@ class Door:
                 raise DoorError(f"process {self.pid} cannot be watched: it is not there, or was "
                                 "not started with TENON_WATCH=1") from None
         if not answer:
-            raise DoorError(f"process {self.pid} ended, or does not know what was asked")
+            raise DoorError(f"process {self.pid} exited or does not support the request")
         return dict(json.loads(answer))
 
 
 def open_door() -> None:
-    """Lets those who watch in, until the process ends. Where that cannot be, it is said."""
+    """Accept watchers until the process ends; warn if that fails."""
     listener = socket.socket(socket.AF_UNIX)
     try:
         path = folder() / f"{os.getpid()}.sock"

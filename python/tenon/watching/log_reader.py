@@ -69,7 +69,7 @@ def read(path: Path) -> Recording:
 
 
 def joined(recordings: list[Recording]) -> list[Recording]:
-    """Those of the processes of one launch as one, over the time since the launch."""
+    """Merge the recordings of one launch's processes, with times since the launch."""
     given = recordings
     recordings = [recording for recording in given if recording.events]  # not that of the launcher
     workers = {recording.worker for recording in recordings}
@@ -117,7 +117,7 @@ def _event(match: re.Match[str], starting: dict[str, float],
 
 def _plain_worker_event(what: str, command: str, said: str, end: float,
                         worker: int) -> Event | None:
-    """What a worker is given to do is known from what was asked of all."""
+    """Parse a worker's line. What a worker is sent is known from the lines of the process."""
     match = PLAIN[what].match(said)
     if what == "WORKER_SEND" or not match:
         return None
@@ -132,7 +132,7 @@ def _plain_worker_event(what: str, command: str, said: str, end: float,
 
 def _plain_event(what: str, command: str, said: str, time: float,
                  starting: dict[str, float]) -> Event | None:
-    """From an instruction log, whose lines have milliseconds and no durations."""
+    """Parse a line of an instruction log, which has milliseconds and no durations."""
     if what == "RECV":
         name = said.removeprefix("op=").removesuffix(" (COMPILED)")
         return Event("record", 0, time, 0.0, 1, said.endswith(" (COMPILED)"), name, "")

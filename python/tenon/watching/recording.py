@@ -36,7 +36,7 @@ class Event(NamedTuple):
 
 
 class Recording(NamedTuple):
-    """What happened, in the order in which it was told."""
+    """The events of a process, in the order of their report."""
 
     events: list[Event]
     seconds: float

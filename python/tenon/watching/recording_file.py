@@ -28,7 +28,7 @@ class RecordingFile:
 
 
 def outcome(path: Path, written: int, missing: int, error: str) -> str:
-    """What became of a trace, in a line."""
+    """Describe in one line whether a trace was written."""
     if error:
         return f"{path}: {error}: the trace is not complete"
     if not path.exists():

@@ -11,7 +11,7 @@ from .worker_lanes import workers_of
 
 
 class Summary(NamedTuple):
-    """What a recording says in numbers; None is not known, or not of anything."""
+    """The figures of a recording; None: unknown, or not applicable."""
 
     seconds: float
     ops: int
@@ -50,14 +50,14 @@ class Summary(NamedTuple):
 
 
 def figures(recording: Recording) -> dict[str, str]:
-    """What is known of a recording."""
+    """Return the known figures of a recording."""
     if not recording.events:
         return {"time": time_text(recording.seconds)}
     return {name: text for name, text in summary_of(recording).rows().items() if text != "-"}
 
 
 def gain(before: Recording, after: Recording) -> str:
-    """What the second has gained, in words; nothing where that cannot be told."""
+    """Return the speedup of the second recording as text, or "" if it is unknown."""
     first, second = summary_of(before).rate, summary_of(after).rate
     return f"{second / first:.2f}x the ops a second of before" if first and second else ""
 
@@ -78,7 +78,7 @@ def summary_of(recording: Recording) -> Summary:
 
 
 def _of_workers(recording: Recording) -> tuple[int, float, float]:
-    """How many there are, and the seconds that they communicate and wait in all."""
+    """Return the number of workers, and their total seconds of communicating and waiting."""
     calls = recording.of("collective")
     return (len(workers_of(recording)), sum(event.seconds for event in calls),
             sum(event.waited for event in calls))

@@ -59,7 +59,7 @@ class Lane:
 
 
 def lanes_of(recording: Recording) -> list[Lane]:
-    """Those that have something to show."""
+    """Return the lanes that have something to show."""
     shares: dict[int, list[Event]] = {}
     for event in recording.of("share"):
         shares.setdefault(event.thread, []).append(event)
@@ -75,7 +75,7 @@ def lanes_of(recording: Recording) -> list[Lane]:
 
 
 def notes_of(recording: Recording) -> list[str]:
-    """What a reader would not expect to be missing."""
+    """Return notes about events and lanes that are not shown."""
     threads = len({event.thread for event in recording.of("share")})
     notes = []
     if recording.missing:
@@ -218,7 +218,7 @@ class Picture:
                 canvas.rect(x + stripe, top, 1, height, COLLECTIVE, 0.45)
 
     def _draw_rates(self, canvas: Canvas, lane: Lane, top: int, seconds: float) -> str:
-        """How many happened in each stretch of two points. Returns the highest rate."""
+        """Draw the number of events for every two pixels, and return the highest rate."""
         counts: dict[int, int] = {}
         compiled: dict[int, int] = {}
         for event in lane.events:

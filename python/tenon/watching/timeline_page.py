@@ -47,7 +47,7 @@ def _themes() -> str:
 
 
 class _Colors:
-    """Those of a page, by number."""
+    """The colors of a page, by number."""
 
     def __init__(self) -> None:
         self.all = [COMPILED]

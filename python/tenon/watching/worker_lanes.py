@@ -1,4 +1,4 @@
-"""What each worker of a mesh does, and the collectives that join them."""
+"""Lanes that show what each worker of a mesh does, and the collectives that join them."""
 
 from __future__ import annotations
 

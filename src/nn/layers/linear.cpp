@@ -129,8 +129,8 @@ Embedding(100 of 8)
           if (!a.padding_idx) return;
           int64_t row = *a.padding_idx < 0 ? *a.padding_idx + a.num_embeddings : *a.padding_idx;
           if (row < 0 || row >= a.num_embeddings)
-            fail(Fault::index, "{}: padding_idx is no row of {}: {}", layer, a.num_embeddings,
-                 *a.padding_idx);
+            fail(Fault::index, "{}: padding_idx is out of range for {} embeddings: {}", layer,
+                 a.num_embeddings, *a.padding_idx);
           a.padding_idx = row;
         },
     .tensors = {{"weight", "num_embeddings dims", embedding_weight}},

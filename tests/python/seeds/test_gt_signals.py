@@ -81,7 +81,7 @@ def test_yaml_configuration(tmp_path):
     assert out[0] == without[0]  # the bits of the loss
     assert "training_loop 7 kept" in out
     assert "[COMPILE] Compiling sequence..." in err and "of signal 'training_loop'" in err
-    assert err.count("UserWarning: shard: is kept, and takes effect with workers") == 1
+    assert err.count("UserWarning: shard: has no effect without workers") == 1
 
 
 def test_compilation_boundaries(tmp_path):
