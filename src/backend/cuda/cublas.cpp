@@ -34,7 +34,8 @@ static_assert(sizeof(Heuristic) == 96);
 // Values of its enumerations.
 constexpr int kCompute32 = 68, kCompute64 = 70, kComputeTf32 = 77;
 constexpr int kReal32 = 0, kReal64 = 1, kReal16 = 2, kRealB16 = 14;
-constexpr int kTransposeA = 3, kTransposeB = 4;
+constexpr int kTransposeA = 3, kTransposeB = 4, kEpilogue = 7, kBiasPointer = 8;
+constexpr uint32_t kPlain = 1, kRelu = 2, kBias = 4, kGeluTanh = 32;  // epilogues
 constexpr int kBatchCount = 5, kBatchOffset = 6;
 constexpr int kMostWorkspace = 1, kReductionMask = 3;
 constexpr int kAlignmentA = 5, kAlignmentB = 6, kAlignmentC = 7, kAlignmentD = 8;
@@ -133,7 +134,8 @@ struct Known {
 bool same(const MatrixProduct& a, const MatrixProduct& b) {
   auto key = [](const MatrixProduct& p) {
     return std::tuple(p.type, p.m, p.n, p.k, p.batch, p.left_row, p.left_k, p.right_k,
-                      p.right_column, p.left_batch, p.right_batch, p.may_round);
+                      p.right_column, p.left_batch, p.right_batch, p.may_round, p.activation,
+                      p.bias != nullptr);
   };
   return key(a) == key(b) && alignments_of(a) == alignments_of(b);
 }
@@ -210,6 +212,13 @@ bool choose(const Cublas& lib, State& state, Known& known) {
   return result == 0 && found > 0 && best.state == 0;
 }
 
+uint32_t epilogue_of(const MatrixProduct& p) {
+  uint32_t all = p.bias ? kBias : 0;
+  if (p.activation == Activation::relu) all |= kRelu;
+  if (p.activation == Activation::gelu_tanh) all |= kGeluTanh;
+  return all ? all : kPlain;
+}
+
 Known make_known(const Cublas& lib, State& state, const MatrixProduct& p) {
   Known made{.product = p};
   Side left, right;
@@ -224,6 +233,9 @@ Known make_known(const Cublas& lib, State& state, const MatrixProduct& p) {
   int32_t first = right.transposed, second = left.transposed;
   lib.desc_set(made.desc, kTransposeA, &first, sizeof first);
   lib.desc_set(made.desc, kTransposeB, &second, sizeof second);
+  uint32_t epilogue = epilogue_of(p);
+  if (epilogue != kPlain) lib.desc_set(made.desc, kEpilogue, &epilogue, sizeof epilogue);
+  if (p.bias) lib.desc_set(made.desc, kBiasPointer, &p.bias, sizeof p.bias);
   made.right = layout_of(lib, type, p.n, p.k, right, p.batch, p.right_batch);
   made.left = layout_of(lib, type, p.k, p.m, left, p.batch, p.left_batch);
   made.out = layout_of(lib, type, p.n, p.m, {false, p.n}, p.batch, p.m * p.n);
@@ -248,6 +260,7 @@ bool run_cublas(Gpu& gpu, Stream stream, const MatrixProduct& p) {
       std::ranges::find_if(state.known, [&](const Known& k) { return same(k.product, p); });
   if (known == state.known.end()) known = state.known.insert(known, make_known(lib, state, p));
   if (!known->is_served) return false;
+  if (p.bias) lib.desc_set(known->desc, kBiasPointer, &p.bias, sizeof p.bias);
   float one = 1, zero = 0;
   double one_d = 1, zero_d = 0;
   bool is_double = p.type == DType::f64;

@@ -2,6 +2,7 @@
 // Library kernels of GPUs. They are called with addresses of the GPU, and put their work on a
 // stream.
 #include "backend/cuda/gpu.h"
+#include "backend/cuda/product_tail.h"
 #include "plan/library.h"
 #include "plan/product_setting.h"
 
@@ -21,11 +22,19 @@ bool take_library_code(std::string_view bytes);
 /// Where cuBLASLt was found; "": it was not.
 std::string products_library();
 
+/// What a kernel does with the result of a call, where the call may do it instead.
+struct CallTail {
+  Activation activation = Activation::none;
+  const void* bias = nullptr;
+};
+
 /// Where the call under way on this thread puts its work.
 struct CallPlace {
   Gpu* gpu = nullptr;
   Stream stream = nullptr;
   Products products = Products::highest;
+  std::optional<CallTail> tail = {};
+  bool has_done_tail = false;  // set by the call
 };
 extern thread_local CallPlace call_place;
 

@@ -136,6 +136,14 @@ void run_own(OwnProduct& p, DType type, int64_t batches) {
              tiles_of(form, product), bytes_of(form, product), &p);
 }
 
+/// Whether cuBLASLt may do what comes after the product. It rounds once: of wider types, where that
+/// would change more than the order of sums does, kernels do it.
+bool may_finish(const MatrixProduct& p) {
+  if (!call_place.tail || (p.type != DType::f16 && p.type != DType::bf16)) return false;
+  const void* bias = call_place.tail->bias;
+  return !bias || (p.batch == 1 && reinterpret_cast<uintptr_t>(bias) % 16 == 0);
+}
+
 void run_tiled_dot(const TiledCall& call) {
   if (call.out_types[0]->elements == 0) return;
   OwnProduct p{};
@@ -153,7 +161,12 @@ void run_tiled_dot(const TiledCall& call) {
     matrix.right_k = p.inner.b[last], matrix.right_column = p.columns.b[last];
     matrix.left_batch = p.batch.a[last], matrix.right_batch = p.batch.b[last];
     matrix.may_round = call_place.products == Products::high;
-    if (run_cublas(*call_place.gpu, call_place.stream, matrix)) return;
+    if (may_finish(matrix)) {
+      MatrixProduct finished = matrix;
+      finished.activation = call_place.tail->activation, finished.bias = call_place.tail->bias;
+      call_place.has_done_tail = run_cublas(*call_place.gpu, call_place.stream, finished);
+    }
+    if (call_place.has_done_tail || run_cublas(*call_place.gpu, call_place.stream, matrix)) return;
   }
   run_own(p, type, batches);
 }

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "backend/cuda/gpu.h"
+#include "backend/cuda/product_tail.h"
 #include "ir/dtype.h"
 #include "plan/library.h"
 
@@ -12,7 +13,8 @@ namespace tn::cuda {
 /// The library kernels for products.
 std::span<const LibraryKernel> product_kernels();
 
-/// C = A·B for `batch` pairs of matrices; strides in elements. C is in row-major order.
+/// C = activation(A·B + bias) for `batch` pairs of matrices; strides in elements. C is in row-major
+/// order. The bias has an element for each column, and lies on 16 bytes.
 struct MatrixProduct {
   DType type;
   int64_t m, n, k, batch = 1;
@@ -22,6 +24,8 @@ struct MatrixProduct {
   int64_t left_row = 0, left_k = 0, right_k = 0, right_column = 0;
   int64_t left_batch = 0, right_batch = 0;
   bool may_round = false;  // operands of f32, to TF32
+  Activation activation = Activation::none;
+  const void* bias = nullptr;
 };
 /// By cuBLASLt. False where it is not there, does not take the strides, or own kernels are to be
 /// preferred: nothing was done.

@@ -31,6 +31,11 @@ PlanState::~PlanState() {
   for (Made& made : made_) destroy(made);
 }
 
+/// Where the buffers of the kernel begin: behind the operands and the result of a call.
+static size_t first_of_kernel(const Step& step) {
+  return step.library() ? step.library()->in.size() + 1 : 0;
+}
+
 void PlanState::add(const Step& step) {
   Item item{.step = &step, .first = slots_};
   if (plan_->target.kind != DeviceKind::cuda) {  // of a file without code for GPUs
@@ -44,6 +49,7 @@ void PlanState::add(const Step& step) {
     return;
   }
   if (item.is_call) item.count = item.addresses = step.buffers.size(), ++launches_;
+  if (item.is_call && kernel) item.tail = tail_of(step);
   if (kernel) {
     item.kernel = &cuda_kernel_of(*kernel->code);
     item.functions = functions_of(gpu_, *item.kernel);
@@ -58,8 +64,7 @@ void PlanState::add(const Step& step) {
 
 void PlanState::fill(const Item& item, const RunValues& values, uint64_t* slots) const {
   const Step& step = *item.step;
-  // The buffers of a kernel come behind the operands and the result of a call.
-  size_t own = item.is_call ? step.library()->in.size() + 1 : 0;
+  size_t own = first_of_kernel(step);
   auto address = [&](size_t place) {
     auto at = values.address[static_cast<size_t>(step.buffers[place])];
     return static_cast<uint64_t>(reinterpret_cast<uintptr_t>(at));
@@ -120,7 +125,7 @@ const void* attr_data(const LibraryStep& step) { return step.attrs ? step.attrs-
 }  // namespace
 
 void PlanState::launch(const Item& item, const uint64_t* slots, Stream stream) const {
-  if (item.is_call) call(item, slots, stream);
+  if (item.is_call && call(item, slots, stream)) return;
   slots += item.addresses;
   std::vector<void*> params;
   for (size_t e = 0; e < item.functions.size(); ++e) {
@@ -137,7 +142,7 @@ void PlanState::launch(const Item& item, const uint64_t* slots, Stream stream) c
   }
 }
 
-void PlanState::call(const Item& item, const uint64_t* slots, Stream stream) const {
+bool PlanState::call(const Item& item, const uint64_t* slots, Stream stream) const {
   const LibraryStep& step = *item.step->library();
   std::vector<void*> buffers;
   for (size_t i = 0; i < item.addresses; ++i) buffers.push_back(reinterpret_cast<void*>(slots[i]));
@@ -146,12 +151,18 @@ void PlanState::call(const Item& item, const uint64_t* slots, Stream stream) con
     ~Place() { call_place = before; }
   } place{std::exchange(call_place, CallPlace{&gpu_, stream, plan_->products})};
   size_t operands = step.in.size();
-  if (step.at.empty())
-    return step.kernel->run(
-        {attr_data(step), step.in, step.out, buffers.data(), buffers.data() + operands,
-         step.room.empty() ? nullptr : buffers[static_cast<size_t>(step.room[0].at)]});
+  if (step.at.empty()) {
+    step.kernel->run({attr_data(step), step.in, step.out, buffers.data(), buffers.data() + operands,
+                      step.room.empty() ? nullptr : buffers[static_cast<size_t>(step.room[0].at)]});
+    return false;
+  }
+  if (const auto& tail = item.tail) {
+    size_t bias = operands + 1 + static_cast<size_t>(std::max(tail->bias, 0));
+    call_place.tail = {tail->activation, tail->bias < 0 ? nullptr : buffers[bias]};
+  }
   step.kernel->tiled->run(
       {attr_data(step), step.in, step.out, step.at, buffers.data(), buffers[operands]});
+  return call_place.has_done_tail;
 }
 
 void PlanState::submit_step(size_t number, const RunValues& values, Stream stream) {
@@ -205,12 +216,12 @@ size_t PlanState::changed_items(const Made& made) const {
 }
 
 /// A library call as a graph of its own.
-Graph PlanState::captured(const Item& item, const uint64_t* slots) const {
+Graph PlanState::captured(const Item& item, const uint64_t* slots, bool& has_done_tail) const {
   const Driver& d = gpu_.driver;
   check(d, d.cuStreamBeginCapture_v2(gpu_.capturing, kCaptureRelaxed), "cuStreamBeginCapture");
   Graph made = nullptr;
   try {
-    call(item, slots, gpu_.capturing);
+    has_done_tail = call(item, slots, gpu_.capturing);
   } catch (...) {
     d.cuStreamEndCapture(gpu_.capturing, &made);
     if (made) d.cuGraphDestroy(made);
@@ -253,8 +264,9 @@ void PlanState::add_nodes(Made& made) {
     if (after.empty() && root) after.push_back(root);
     const uint64_t* slots = now_.data() + item.first;
     GraphNode node = nullptr;
+    bool has_done_tail = false;
     if (item.is_call) {
-      Graph child = captured(item, slots);
+      Graph child = captured(item, slots, has_done_tail);
       Result added =
           d.cuGraphAddChildGraphNode(&node, made.graph, after.data(), after.size(), child);
       d.cuGraphDestroy(child);
@@ -263,12 +275,13 @@ void PlanState::add_nodes(Made& made) {
       after = {node};
       slots += item.addresses;
     }
+    made.tails.push_back(has_done_tail);
     for (size_t e = 0; e < item.functions.size(); ++e) {
       const Entry& entry = item.kernel->entries[e];
       KernelNode n = node_of(entry, item.functions[e], slots, params);
       slots += entry.params.size();
       GraphNode of_entry = nullptr;
-      if (!is_empty(entry)) {
+      if (!is_empty(entry) && !has_done_tail) {
         check(d, d.cuGraphAddKernelNode_v2(&of_entry, made.graph, after.data(), after.size(), &n),
               "cuGraphAddKernelNode");
         node = of_entry;
@@ -292,15 +305,17 @@ bool PlanState::update(Made& made) {
   const Driver& d = gpu_.driver;
   std::vector<void*> params;
   size_t node = 0;
-  for (const Item& item : items_) {
+  for (size_t i = 0; i < items_.size(); ++i) {
+    const Item& item = items_[i];
     const uint64_t *old = before.data() + item.first, *now = now_.data() + item.first;
     if (item.is_call) {
       GraphNode own = made.nodes[node++];
       if (!std::equal(now, now + item.addresses, old)) {
-        Graph child = captured(item, now);
+        bool has_done_tail = false;
+        Graph child = captured(item, now, has_done_tail);
         Result result = d.cuGraphExecChildGraphNodeSetParams(made.exec, own, child);
         d.cuGraphDestroy(child);
-        if (result != kSuccess) return false;
+        if (result != kSuccess || has_done_tail != made.tails[i]) return false;
       }
       now += item.addresses, old += item.addresses;
     }

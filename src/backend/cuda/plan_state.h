@@ -4,6 +4,7 @@
 
 #include "backend/cuda/cuda_kernel.h"
 #include "backend/cuda/gpu.h"
+#include "backend/cuda/product_tail.h"
 #include "plan/plan.h"
 
 namespace tn::cuda {
@@ -18,8 +19,9 @@ struct RunValues {
 /// A step that a GPU runs without the host: a kernel with code, or a library call.
 struct Item {
   const Step* step = nullptr;
-  bool is_call = false;                // of the library; its kernel works on the result
-  const CudaKernel* kernel = nullptr;  // null: there is none
+  bool is_call = false;                  // of the library; its kernel works on the result
+  const CudaKernel* kernel = nullptr;    // null: there is none
+  std::optional<ProductTail> tail = {};  // what the kernel does, where the call may do it instead
   std::vector<Function> functions = {};
   int64_t room = 0;                // where its memory begins in that of the plan
   size_t first = 0, count = 0;     // of its parameters, in 8 bytes each
@@ -58,6 +60,7 @@ class PlanState {
     Graph graph = nullptr;
     GraphExec exec = nullptr;
     std::vector<GraphNode> nodes = {};  // of all launches; of a library call, one
+    std::vector<bool> tails = {};       // by item: whether the call does what its kernel would
     std::vector<uint64_t> slots = {};   // empty: they are not known
     uint64_t used = 0;
   };
@@ -68,8 +71,9 @@ class PlanState {
   void fill(const RunValues& values, std::vector<uint64_t>& slots) const;
   void fill(const Item& item, const RunValues& values, uint64_t* slots) const;
   void launch(const Item& item, const uint64_t* slots, Stream stream) const;
-  void call(const Item& item, const uint64_t* slots, Stream stream) const;
-  Graph captured(const Item& item, const uint64_t* slots) const;
+  /// Whether the call has done what the kernel behind it would.
+  bool call(const Item& item, const uint64_t* slots, Stream stream) const;
+  Graph captured(const Item& item, const uint64_t* slots, bool& has_done_tail) const;
   Made& graph_for_now();
   void build(Made& made);
   void add_nodes(Made& made);
