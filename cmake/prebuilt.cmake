@@ -82,8 +82,8 @@ function(tenon_add_prebuilt target)
   if(TENON_CLANG)
     set(clang ${TENON_CLANG})
   endif()
-  set(names attention attention_gradient attention_hopper convolution joining product running
-      scatter sort window)
+  set(names attention attention_gradient attention_gradient_hopper attention_hopper convolution
+      joining product running scatter sort window)
   foreach(name ${names})
     set(source ${folder}/${name}_kernels.cu)
     set(out ${PROJECT_BINARY_DIR}/${name}_ptx.cpp)

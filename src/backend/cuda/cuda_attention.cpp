@@ -218,7 +218,7 @@ void run_attention(const LibraryCall& call) {
       {call.attrs, call.in_types, call.out_types, row_major(call.in_types), call.in, call.out[0]});
 }
 
-/// As in prebuilt/attention_gradient_kernels.cu.
+/// As in prebuilt/attention_parts.h.
 struct OwnGradient {
   OwnAttention a;
   const void* ct;
@@ -239,8 +239,30 @@ int64_t gradients_room(const LibraryCall& call) {
   return 2 * count_of(*call.in_types[0], 1) * static_cast<int64_t>(sizeof(float));
 }
 
-/// Operands: q, k, v, the result, its cotangent, and a mask if there is one. The kernel of queries
-/// leaves what that of keys reads, in the room.
+/// The kernel of queries leaves what that of keys reads. For tensor cores that read shared memory:
+/// without a mask, where rows are read 16 bytes at a time and scores grow with products.
+void launch_gradients(OwnGradient& g, std::string_view type, int64_t key_heads) {
+  const OwnAttention& p = g.a;
+  int64_t depth = std::max(p.depth, p.out_depth) <= 64 ? 64 : 128;
+  bool reads_vectors = p.vectors && p.depth % 8 == 0 && p.out_depth % 8 == 0;
+  bool is_hopper = call_place.gpu->target.arch == kHopper && reads_vectors && !p.mask_type &&
+                   p.scale > 0 && !attention_gradient_hopper_ptx().empty();
+  auto launch = [&](std::string_view part, int64_t blocks, int64_t rows_of_step) {
+    if (is_hopper) {
+      constexpr int64_t kStages = 4, kRows = 64;
+      int64_t numbers = kStages * kRows * 2 * 4, barriers = 8 * (1 + 2 * kStages);
+      return launch_own(
+          attention_gradient_hopper_ptx(), format("attention_hopper_{}_{}_{}", part, type, depth),
+          blocks, 1024 + (2 * 128 + 2 * kStages * kRows) * depth * 2 + numbers + barriers, &g, 384);
+    }
+    launch_own(attention_gradient_ptx(), format("attention_{}_{}_{}", part, type, depth), blocks,
+               (2 * 128 + 4 * rows_of_step) * depth * 2, &g);
+  };
+  launch("queries", p.heads * blocks_for(p.queries, 128), depth == 64 ? 64 : 32);
+  launch("keys", key_heads * blocks_for(p.keys, 128), 32);
+}
+
+/// Operands: q, k, v, the result, its cotangent, and a mask if there is one.
 void run_gradients(const LibraryCall& call) {
   constexpr size_t kOut = 3, kCt = 4, kMask = 5;
   std::vector<Strided> at = row_major(call.in_types);
@@ -256,14 +278,7 @@ void run_gradients(const LibraryCall& call) {
   g.deltas = g.levels + count_of(*call.in_types[0], 1);
   int64_t key_heads = count_of(*call.in_types[1], 2);
   g.shared = key_heads ? p.heads / key_heads : 1;
-  int64_t depth = std::max(p.depth, p.out_depth) <= 64 ? 64 : 128;
-  std::string_view type = own_name(call.in_types[0]->dtype);
-  auto launch = [&](std::string_view part, int64_t blocks, int64_t rows_of_step) {
-    launch_own(attention_gradient_ptx(), format("attention_{}_{}_{}", part, type, depth), blocks,
-               (2 * 128 + 4 * rows_of_step) * depth * 2, &g);
-  };
-  launch("queries", p.heads * blocks_for(p.queries, 128), depth == 64 ? 64 : 32);
-  launch("keys", key_heads * blocks_for(p.keys, 128), 32);
+  launch_gradients(g, own_name(call.in_types[0]->dtype), key_heads);
 }
 
 bool claims_attention(Types in) {

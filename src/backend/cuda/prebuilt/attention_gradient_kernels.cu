@@ -5,15 +5,6 @@
 // (cmake/prebuilt.cmake).
 #include "backend/cuda/prebuilt/attention_tiles.h"
 
-/// As in cuda_attention.cpp. All operands but the mask lie row by row.
-struct AttentionGradient {
-  Attention a;
-  const void* ct;
-  void *q_ct, *k_ct, *v_ct;
-  float *levels, *deltas;  // by row: the log of what scores are divided by; Σ ct·out
-  int64 shared;            // heads of queries that have one of keys
-};
-
 constexpr int kOwnRows = 128;  // of a block: 16 of each warp
 /// Rows of the other operands that are near at once. With the own rows they fit in 96 KiB, which
 /// every GPU of compute capability 8.0 and later has.

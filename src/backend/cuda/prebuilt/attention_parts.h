@@ -22,6 +22,15 @@ struct Attention {
   int blocks;      // of the launch
 };
 
+/// As in cuda_attention.cpp. All operands but the mask lie row by row.
+struct AttentionGradient {
+  Attention a;
+  const void* ct;
+  void *q_ct, *k_ct, *v_ct;
+  float *levels, *deltas;  // by row: the log of what scores are divided by; Σ ct·out
+  int64 shared;            // heads of queries that have one of keys
+};
+
 /// Where the matrices of one head begin, in elements.
 struct HeadPlaces {
   int64 q = 0, k = 0, v = 0, mask = 0;

@@ -44,19 +44,30 @@ TN_INLINE inline void wait_products(float (&sums)[N]) {
   "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
 
 // d (+)= a·b by a warp group: 64 rows, 16 deep. a is in shared memory, or the rows of each thread.
-#define TN_FROM_SHARED(type)                                                            \
-  asm volatile(                                                                         \
-      "{ .reg .pred p; setp.ne.b32 p, %66, 0; wgmma.mma_async.sync.aligned.m64n128k16." \
-      "f32." type "." type " {" TN_NAMES_64 "}, %64, %65, p, 1, 1, 0, 0; }"             \
-      : TN_SUMS_64                                                                      \
-      : "l"(a), "l"(b), "r"(adds ? 1 : 0))
+#define TN_FROM_SHARED(columns, type, names, sums, left, right, flag)                    \
+  asm volatile("{ .reg .pred p; setp.ne.b32 p, " flag                                    \
+               ", 0; wgmma.mma_async.sync.aligned.m64n" columns "k16.f32." type "." type \
+               " {" names "}, " left ", " right ", p, 1, 1, 0, 0; }"                     \
+               : sums                                                                    \
+               : "l"(a), "l"(b), "r"(adds ? 1 : 0))
+#define TN_BY_64(type) TN_FROM_SHARED("64", type, TN_NAMES_32, TN_SUMS_32, "%32", "%33", "%34")
+#define TN_BY_128(type) TN_FROM_SHARED("128", type, TN_NAMES_64, TN_SUMS_64, "%64", "%65", "%66")
+template <class T>
+TN_INLINE inline void multiply_rows(float (&d)[32], Matrix a, Matrix b, bool adds) {
+  if constexpr (is_brain<T>)
+    TN_BY_64("bf16");
+  else
+    TN_BY_64("f16");
+}
 template <class T>
 TN_INLINE inline void multiply_rows(float (&d)[64], Matrix a, Matrix b, bool adds) {
   if constexpr (is_brain<T>)
-    TN_FROM_SHARED("bf16");
+    TN_BY_128("bf16");
   else
-    TN_FROM_SHARED("f16");
+    TN_BY_128("f16");
 }
+#undef TN_BY_64
+#undef TN_BY_128
 #undef TN_FROM_SHARED
 #define TN_FROM_REGISTERS(columns, type, names, sums, a0, a1, a2, a3, right)                   \
   asm volatile("wgmma.mma_async.sync.aligned.m64n" columns "k16.f32." type "." type " {" names \
@@ -157,12 +168,12 @@ inline float element(const char* at) {
   auto place = reinterpret_cast<uint64>(at);
   return widened(T(), *reinterpret_cast<const uint16*>(place ^ (place >> 7 & 7) << 4));
 }
-template <class T>
-inline void multiply_rows(float (&d)[64], Matrix a, Matrix b, bool adds) {
+template <class T, int N>
+inline void multiply_rows(float (&d)[N], Matrix a, Matrix b, bool adds) {
   auto at = [](Matrix m, int row, int k) {
     return element<T>(m.at + row / 8 * m.stride + row % 8 * 128 + k * 2);
   };
-  for (int i = 0; i < 64; ++i) {
+  for (int i = 0; i < N; ++i) {
     int row = warp() % 4 * 16 + lane() / 4 + i / 2 % 2 * 8;
     int column = i / 4 * 8 + lane() % 4 * 2 + i % 2;
     if (!adds) d[i] = 0;

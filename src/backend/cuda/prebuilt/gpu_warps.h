@@ -91,6 +91,12 @@ TN_INLINE inline void copy_near(void* to, const void* from, bool wanted) {
                "r"(wanted ? 16 : 0)
                : "memory");
 }
+/// The same for 4 bytes.
+TN_INLINE inline void copy_number_near(float* to, const float* from, bool wanted) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(near_address(to)), "l"(from),
+               "r"(wanted ? 4 : 0)
+               : "memory");
+}
 TN_INLINE inline void close_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 /// Until at most `Left` groups are under way.
 template <int Left>
@@ -176,6 +182,9 @@ inline void multiply(float* c, const uint32 (&a)[4], uint32 b0, uint32 b1) {
 inline void copy_near(void* to, const void* from, bool wanted) {
   for (int i = 0; i < 16; ++i)
     static_cast<char*>(to)[i] = wanted ? static_cast<const char*>(from)[i] : 0;
+}
+inline void copy_number_near(float* to, const float* from, bool wanted) {
+  *to = wanted ? *from : 0;
 }
 inline void close_copies() {}
 template <int Left>

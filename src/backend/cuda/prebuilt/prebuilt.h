@@ -9,7 +9,8 @@ namespace tn::cuda {
 /// the name instead of the text: files bring the code.
 std::string_view attention_ptx();
 std::string_view attention_gradient_ptx();
-std::string_view attention_hopper_ptx();  // for sm_90 alone
+std::string_view attention_gradient_hopper_ptx();  // for sm_90 alone
+std::string_view attention_hopper_ptx();           // for sm_90 alone
 std::string_view convolution_ptx();
 std::string_view joining_ptx();
 std::string_view product_ptx();
