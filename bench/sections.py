@@ -8,6 +8,7 @@ import pathlib
 import subprocess
 import sys
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import callers
 import compiling
@@ -288,14 +289,16 @@ def cpp(quick: bool) -> list[Row]:
     shorter = ["--benchmark_min_time=0.01"] if quick else ["--benchmark_repetitions=5"]
     command = [str(program), "--benchmark_filter=goal", "--benchmark_format=json", *shorter]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    rows: dict[str, list[dict[str, float]]] = {}
+    rows: dict[str, list[dict[str, Any]]] = {}
     for found in json.loads(done.stdout)["benchmarks"]:
         if found["run_type"] == "iteration":
             rows.setdefault(found["name"], []).append(found)
     made = []
+    in_ns = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
     for name, group in rows.items():
         # Of the one thread that works, or the worst of several things measured.
-        times = sorted(one.get("worst_ns", one["cpu_time"]) for one in group)
+        times = sorted(one.get("worst_ns", one["cpu_time"] * in_ns[one["time_unit"]])
+                       for one in group)
         made.append(Row("C++: " + name.partition("/goal")[0].replace("_", " "),
                         times[len(times) // 2] * 1e-9, most=group[0]["goal_ns"] * 1e-9))
     return made

@@ -29,14 +29,19 @@ function(tenon_group_sources)
   endforeach()
 endfunction()
 
-# Those that the fuzzers compile again stay by themselves: a group would bring them a second time.
-function(tenon_ungroup_fuzzed)
+# Those that the fuzzers compile again are a group of each folder, and fuzzers take whole groups:
+# otherwise the rest of a group would bring them a second time.
+function(tenon_group_fuzzed)
   set(fuzzers ${PROJECT_SOURCE_DIR}/tests/fuzz/CMakeLists.txt)
   if(EXISTS ${fuzzers})
     file(READ ${fuzzers} text)
     string(REGEX MATCHALL "[a-z_]+(/[a-z_0-9]+)+\\.cpp" names "${text}")
-    list(TRANSFORM names PREPEND ${PROJECT_SOURCE_DIR}/src/)
-    set_source_files_properties(${names} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+    foreach(name ${names})
+      get_filename_component(folder ${name} DIRECTORY)
+      string(MAKE_C_IDENTIFIER ${folder} place)
+      set_source_files_properties(${PROJECT_SOURCE_DIR}/src/${name}
+                                  PROPERTIES UNITY_GROUP fuzzed_${place})
+    endforeach()
   endif()
 endfunction()
 

@@ -10,8 +10,9 @@ VAGUE = re.compile(r"(^|[/_.-])(utils?|common|misc|helpers?|v2)([/_.-]|$)")
 UNFINISHED = re.compile(r"\b(TO[D]O|FIX[M]E)\b(?!\s*\(#\d+\))")
 MACHINE_PATH = re.compile(r"(?<![\w./$}*-])/(?:work|root|home)(?![\w.-])")
 OUTPUT = re.compile(r"\bstd::(cout|cerr|clog)\b|\b(f?printf|puts|abort|_?exit|quick_exit)\s*\(")
-DEVICE_MEMORY = re.compile(r"\bbuffer(\(\))?(\.data\b|->address\b)")
-OWNERS_OF_MEMORY = ("src/runtime/buffer", "src/backend/")
+DEVICE_MEMORY = re.compile(r"\bbuffer(\(\))?(\.data\b|(->|\.)address\b)|\bhost_address\(")
+# `host_address` fails for memory of devices: these know that theirs is the host's.
+OWNERS_OF_MEMORY = ("src/runtime/buffer", "src/backend/", "src/mesh/", "src/eval/tensor.cpp")
 NAMESPACE = re.compile(r"(?:inline )?namespace\s*([\w:]*)\s*\{(?!.*\})")
 TYPE = re.compile(r"(?:class|struct|union|enum(?: class)?)\s+"
                   r"(?:\[\[.*?\]\]\s*)?(\w+(?:::\w+)*)[^;<]*\{")

@@ -32,17 +32,19 @@ Tensor array(T value) {
 
 /// Elements in row-major order, as many as the shape has.
 template <IsRow R>
-Tensor array(const R& values, const Shape& shape) {
+Tensor array(const R& values, const Shape& shape,
+             std::source_location at = std::source_location::current()) {
   using T = std::remove_cvref_t<decltype(*values.data())>;
-  return from_elements(values.data(), values.size(), Tensor::dtype_of<T>(), shape);
+  return from_elements(values.data(), values.size(), Tensor::dtype_of<T>(), shape, at);
 }
 template <IsElement T>
-Tensor array(const std::vector<T>& values, const Shape& shape) {
+Tensor array(const std::vector<T>& values, const Shape& shape,
+             std::source_location at = std::source_location::current()) {
   if constexpr (std::same_as<T, bool>) {
     std::vector<uint8_t> bytes(values.begin(), values.end());
-    return from_elements(bytes.data(), bytes.size(), DType::b1, shape);
+    return from_elements(bytes.data(), bytes.size(), DType::b1, shape, at);
   } else {
-    return from_elements(values.data(), values.size(), Tensor::dtype_of<T>(), shape);
+    return from_elements(values.data(), values.size(), Tensor::dtype_of<T>(), shape, at);
   }
 }
 /// With one axis.
@@ -52,8 +54,9 @@ Tensor array(const R& values) {
   return array(values, Shape{static_cast<int64_t>(values.size())});
 }
 template <IsElement T>
-Tensor array(std::initializer_list<T> values, const Shape& shape) {
-  return array(std::vector<T>(values), shape);
+Tensor array(std::initializer_list<T> values, const Shape& shape,
+             std::source_location at = std::source_location::current()) {
+  return array(std::vector<T>(values), shape, at);
 }
 template <IsElement T>
 Tensor array(std::initializer_list<T> values) {
@@ -71,20 +74,25 @@ Tensor array(R&& values) {
   return array(elements);
 }
 
-[[noreturn]] void fail_uneven_rows(size_t first, size_t other);
+[[noreturn]] void fail_uneven_rows(size_t first, size_t other, std::source_location at);
 
 /// The elements of nested rows, and their lengths.
 template <class T>
 struct Rows {
   std::vector<T> elements;
   Shape shape;
+  std::source_location at;
 
   template <class R>
-  void add(const R& row, int depth = 0) {
+  Rows(const R& rows, std::source_location place) : at(place) {
+    add(rows, 0);
+  }
+  template <class R>
+  void add(const R& row, int depth) {
     auto size = static_cast<int64_t>(row.size());
     if (shape.rank() == depth) shape.push_back(size);
     if (shape[depth] != Dim(size))
-      fail_uneven_rows(static_cast<size_t>(shape[depth].raw), row.size());
+      fail_uneven_rows(static_cast<size_t>(shape[depth].raw), row.size(), at);
     for (const auto& part : row) {
       if constexpr (IsElement<std::remove_cvref_t<decltype(part)>>)
         elements.push_back(part);
@@ -104,22 +112,30 @@ struct RowsElement<R> : RowsElement<typename R::value_type> {};
 /// One axis a level: rows of rows have the same length.
 template <class R>
   requires(IsRows<R> && !IsRow<R>)
-Tensor array(const R& rows) {
+Tensor array(const R& rows, std::source_location at = std::source_location::current()) {
   using T = typename RowsElement<R>::type;
-  Rows<T> all;
-  all.add(rows);
+  Rows<T> all(rows, at);
   return array(all.elements, all.shape);
 }
 template <IsElement T>
-Tensor array(std::initializer_list<std::initializer_list<T>> rows) {
-  Rows<T> all;
-  all.add(rows);
+Tensor array(std::initializer_list<std::initializer_list<T>> rows,
+             std::source_location at = std::source_location::current()) {
+  Rows<T> all(rows, at);
   return array(all.elements, all.shape);
 }
 template <IsElement T>
-Tensor array(std::initializer_list<std::initializer_list<std::initializer_list<T>>> rows) {
-  Rows<T> all;
-  all.add(rows);
+Tensor array(std::initializer_list<std::initializer_list<std::initializer_list<T>>> rows,
+             std::source_location at = std::source_location::current()) {
+  Rows<T> all(rows, at);
+  return array(all.elements, all.shape);
+}
+
+template <IsElement T>
+Tensor array(
+    std::initializer_list<std::initializer_list<std::initializer_list<std::initializer_list<T>>>>
+        rows,
+    std::source_location at = std::source_location::current()) {
+  Rows<T> all(rows, at);
   return array(all.elements, all.shape);
 }
 

@@ -22,7 +22,7 @@ void check_structure(T& a, T& b, std::string_view by, std::string_view what) {
 }
 
 template <class C>
-constexpr void check_carry() {
+consteval void check_carry() {
   static_assert(!std::is_arithmetic_v<C>,
                 "the carry is a number, which is a constant: start with a tensor, tn::array(0)");
 }

@@ -1,6 +1,7 @@
 #pragma once
 // Devices, on which tensors are stored and ops run.
 #include <cstdint>
+#include <source_location>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,9 +16,11 @@ struct Device {
   constexpr Device() = default;  // the CPU
   constexpr Device(uint8_t kind_number, uint8_t number) : kind(kind_number), index(number) {}
   /// "cpu", "cuda" (the first), "cuda:1". Fails if there is no such device.
-  Device(std::string_view name);
-  Device(const char* name) : Device(std::string_view(name)) {}
-  Device(const std::string& name) : Device(std::string_view(name)) {}
+  Device(std::string_view name, std::source_location at = std::source_location::current());
+  Device(const char* name, std::source_location at = std::source_location::current())
+      : Device(name ? std::string_view(name) : std::string_view(), at) {}
+  Device(const std::string& name, std::source_location at = std::source_location::current())
+      : Device(std::string_view(name), at) {}
 
   /// Whether it is the host, which can read its memory directly.
   constexpr bool is_host() const { return kind == 0; }

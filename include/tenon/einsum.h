@@ -1,14 +1,26 @@
 #pragma once
 // Products in the form in which NumPy has them: einsum with its operands as arguments, and dot.
+#include "tenon/flat.h"
 #include "tenon/ops.h"
 
 namespace tn {
 
+/// The equation of `einsum`, with the place of the call.
+struct Equation {
+  std::string_view text;
+  std::source_location place;
+  template <class T>
+    requires std::is_convertible_v<const T&, std::string_view>
+  Equation(const T& equation, std::source_location at = std::source_location::current())
+      : text(equation), place(at) {}
+};
+
 ///     tn::Tensor e = tn::einsum("ij,jk->ik", m, n);
 template <class... T>
   requires(sizeof...(T) > 0 && (std::is_convertible_v<const T&, Tensor> && ...))
-Tensor einsum(std::string_view equation, const T&... operands) {
-  return einsum(equation, Tensors{operands...});
+Tensor einsum(Equation equation, const T&... operands) {
+  flat::Place here(equation.place);
+  return einsum(equation.text, Tensors{operands...});
 }
 
 /// The inner product of vectors, `matmul` of matrices; for more axes the sum over the last axis of

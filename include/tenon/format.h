@@ -11,8 +11,8 @@
 namespace tn {
 
 template <class T>
-concept IsPrinted = std::same_as<T, Tensor> || std::same_as<T, Shape> || std::same_as<T, DType> ||
-                    std::same_as<T, Device>;
+concept IsPrinted = std::same_as<T, Tensor> || std::same_as<T, Selection> ||
+                    std::same_as<T, Shape> || std::same_as<T, DType> || std::same_as<T, Device>;
 
 std::string printed(const IsPrinted auto& x) {
   if constexpr (requires { x.to_string(std::source_location()); }) {

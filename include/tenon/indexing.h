@@ -86,6 +86,7 @@ class Selection {
   Tensor& operator-=(const Operand& v) &&;
   Tensor& operator*=(const Operand& v) &&;
   Tensor& operator/=(const Operand& v) &&;
+  Tensor& operator%=(const Operand& v) &&;
 
   const Shape& shape() const& { return value().shape(); }
   Shape shape() && { return value().shape(); }
@@ -95,6 +96,17 @@ class Selection {
     return value().dim(axis, at);
   }
   int64_t size() const { return value().size(); }
+  Device device() const { return value().device(); }
+  Tensor to(Device device) const { return value().to(device); }
+  Tensor eval(Tensor::Place at = Tensor::Place::current()) const { return value().eval(at); }
+  void backward(Tensor::Place at = Tensor::Place::current()) const { value().backward(at); }
+  /// Valid while this selection lives: keep it, or read a tensor, `tn::Tensor row = x[0]`.
+  template <class T>
+  std::span<const T> span(Tensor::Place at = Tensor::Place::current()) const& {
+    return value().span<T>(at);
+  }
+  template <class T>
+  std::span<const T> span() && = delete;
   template <class T>
   T item(Tensor::Place at = Tensor::Place::current()) const {
     return value().item<T>(at);
@@ -150,3 +162,6 @@ inline RowIterator Selection::begin() const { return value().begin(); }
 inline RowIterator Selection::end() const { return value().end(); }
 
 }  // namespace tn
+
+template <>
+inline constexpr bool std::ranges::disable_sized_range<tn::Selection> = true;

@@ -32,13 +32,21 @@ class Progress {
   double began_, next_ = 0;  // seconds
 };
 
+/// How many items a loop over a range has. A tensor has rows.
+template <class R>
+int64_t items_in(const R& range) {
+  if constexpr (std::is_same_v<R, Tensor>)
+    return range.dim(0);
+  else
+    return static_cast<int64_t>(range.size());
+}
+
 /// The items of a range, with a `Progress` that counts them.
 template <class R>
 class ProgressRange {
  public:
   ProgressRange(R range, std::string description)
-      : range_(std::move(range)),
-        bar_(static_cast<int64_t>(range_.size()), std::move(description)) {}
+      : range_(std::move(range)), bar_(items_in(range_), std::move(description)) {}
 
   template <class I>
   struct Iterator {

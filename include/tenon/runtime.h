@@ -120,7 +120,7 @@ struct LoadOptions {
 
   uint32_t flags() const {
     uint32_t flags = trust ? uint32_t{TENON_RT_TRUST} : 0;
-    if (verify) flags |= *verify ? TENON_RT_VERIFY : TENON_RT_NO_VERIFY;
+    if (verify) flags |= *verify ? uint32_t{TENON_RT_VERIFY} : uint32_t{TENON_RT_NO_VERIFY};
     return flags;
   }
 };

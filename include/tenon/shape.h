@@ -1,6 +1,7 @@
 #pragma once
 // Shapes, axes and the other small values that ops take as attributes. All are plain data.
 #include <array>
+#include <bit>
 #include <concepts>
 #include <cstdint>
 #include <initializer_list>
@@ -62,12 +63,26 @@ struct SmallList {
   }
 };
 
-/// The extents of a tensor, outermost first.
+/// Integers, but not bool: `sum(x, true)` is a mistake.
+template <class T>
+concept IsInteger = std::integral<T> && !std::same_as<T, bool>;
+/// A vector, an array, a span and the like of integers.
+template <class R>
+concept IsIntegers = requires(const R& r) {
+  { *r.begin() } -> std::convertible_to<int64_t>;
+  requires IsInteger<std::remove_cvref_t<decltype(*r.begin())>>;
+  r.end();
+} && !requires(const R& r) { r.at.size(); };
+
+/// The extents of a tensor, outermost first. An integer is one axis.
 struct Shape : SmallList<Dim> {
   using SmallList::SmallList;
   Shape(const SmallList<Dim>& list) : SmallList(list) {}
-  Shape(std::span<const int64_t> dims) : SmallList(dims.begin(), dims.end()) {}
-  Shape(const std::vector<int64_t>& dims) : SmallList(dims.begin(), dims.end()) {}
+  template <class T>
+    requires(IsInteger<T> || std::same_as<T, Dim>)
+  Shape(T size) : SmallList({Dim(size)}) {}
+  template <IsIntegers R>
+  Shape(const R& sizes) : SmallList(sizes.begin(), sizes.end()) {}
   int rank() const { return count; }
   bool is_const() const;
   /// The product of the extents; overflow is an error.
@@ -78,14 +93,18 @@ struct Shape : SmallList<Dim> {
 struct Axis {
   int32_t i = 0;
   constexpr Axis() = default;
-  constexpr Axis(int axis) : i(axis) {}
+  template <IsInteger T>
+  constexpr Axis(T axis) : i(static_cast<int32_t>(axis)) {}
   friend constexpr bool operator==(Axis, Axis) = default;
 };
 
 /// A set of axes; in recorded ops sorted, distinct and non-negative.
 struct Axes : SmallList<Axis> {
   using SmallList::SmallList;
-  Axes(int axis) : SmallList({Axis(axis)}) {}
+  template <IsInteger T>
+  Axes(T axis) : SmallList({Axis(axis)}) {}
+  template <IsIntegers R>
+  Axes(const R& axes) : SmallList(axes.begin(), axes.end()) {}
   bool has(int axis) const;
 };
 
@@ -156,23 +175,27 @@ struct Scalar {
   int64_t integer = 0;        // booleans and integers
   double real = 0, imag = 0;
   Scalar() = default;
-  Scalar(bool v) : kind(Kind::boolean), integer(v), real(v) {}
-  Scalar(int v) : Scalar(static_cast<int64_t>(v)) {}
-  Scalar(int64_t v) : integer(v), real(static_cast<double>(v)) {}
-  Scalar(uint64_t v)
-      : kind(v >> 63 ? Kind::natural : Kind::integer),
-        integer(static_cast<int64_t>(v)),
-        real(static_cast<double>(v)) {}
+  template <std::same_as<bool> T>
+  Scalar(T v) : kind(Kind::boolean), integer(v), real(v) {}
+  template <IsInteger T>
+  Scalar(T v) : integer(static_cast<int64_t>(v)), real(static_cast<double>(v)) {
+    if constexpr (std::unsigned_integral<T>)
+      if (integer < 0) kind = Kind::natural;
+  }
   /// A symbolic one is a number of the trace under way.
   Scalar(Offset v) : Scalar(v.raw) {
     if (!v.is_const()) real = std::numeric_limits<double>::quiet_NaN();
   }
-  Scalar(double v) : kind(Kind::floating), real(v) {}
-  Scalar(float v) : Scalar(static_cast<double>(v)) {}
+  Scalar(Dim size) : Scalar(Offset(size)) {}
+  template <std::floating_point T>
+  Scalar(T v) : kind(Kind::floating), real(static_cast<double>(v)) {}
   template <IsComplex C>
   Scalar(const C& v) : kind(Kind::complex), real(v.real()), imag(v.imag()) {}
   bool is_integral() const { return kind < Kind::floating; }
-  bool is_symbolic() const { return kind == Kind::integer && real != real; }
+  /// By the bits: with -ffast-math no number is a NaN.
+  bool is_symbolic() const {
+    return kind == Kind::integer && std::bit_cast<uint64_t>(real) << 1 > 0xffe0'0000'0000'0000;
+  }
   /// Of an integer.
   Offset offset() const {
     Offset o;

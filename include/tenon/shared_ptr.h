@@ -7,6 +7,8 @@
 
 namespace tn {
 
+[[noreturn]] void fail_moved_from();
+
 /// How many pointers share an object, and how it is destroyed.
 struct SharedOwner {
   long users;
@@ -56,8 +58,12 @@ class SharedPtr {
   }
 
   T* get() const { return object_; }
-  T* operator->() const { return object_; }
-  std::add_lvalue_reference_t<T> operator*() const { return *object_; }
+  T* operator->() const {
+    if (!object_) [[unlikely]]
+      fail_moved_from();
+    return object_;
+  }
+  std::add_lvalue_reference_t<T> operator*() const { return *operator->(); }
   explicit operator bool() const { return object_ != nullptr; }
 
  private:

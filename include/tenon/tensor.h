@@ -33,12 +33,13 @@ class [[gnu::abi_tag("v0_1")]] Tensor {
   Tensor(const Tensor& other) noexcept : node_(other.node_), index_(other.index_) { retain(); }
   Tensor(Tensor&& other) noexcept
       : node_(std::exchange(other.node_, nullptr)), index_(other.index_) {}
-  Tensor& operator=(const Tensor& other) noexcept { return *this = Tensor(other); }
-  Tensor& operator=(Tensor&& other) noexcept {
+  Tensor& operator=(const Tensor& other) & noexcept { return *this = Tensor(other); }
+  Tensor& operator=(Tensor&& other) & noexcept {
     std::swap(node_, other.node_);
     std::swap(index_, other.index_);
     return *this;
   }
+  void operator=(const Tensor&) const&& = delete;  // of a temporary: write x[{0, 1}] = y
   ~Tensor() { release(); }
 
   /// Whether there is a result; a handle made by `Tensor()` is null.
@@ -175,7 +176,8 @@ struct Operand {
 /// here and in `from_memory`.
 Tensor from_bytes(const void* data, DType dtype, const Shape& shape);
 /// The same of `count` elements. Fails when the shape has more or fewer.
-Tensor from_elements(const void* data, size_t count, DType dtype, const Shape& shape);
+Tensor from_elements(const void* data, size_t count, DType dtype, const Shape& shape,
+                     std::source_location at = std::source_location::current());
 /// Shares foreign memory without a copy; `release(owner)` is called when the last user is gone.
 Tensor from_memory(void* data, DType dtype, const Shape& shape, void* owner, void (*release)(void*),
                    bool read_only = false);
@@ -213,19 +215,35 @@ constexpr DType Tensor::dtype_of() {
 }
 
 Scalar item_of(const Tensor& x, const std::source_location& at = std::source_location::current());
+/// Of a real number.
+Scalar real_item_of(const Tensor& x, const std::source_location& at);
+/// Of a real number between `least` and `greatest`, without its fraction.
+int64_t integer_item_of(const Tensor& x, int64_t least, uint64_t greatest,
+                        const std::source_location& at);
 
 template <class T>
 T Tensor::item(Place at) const {
-  Scalar s = item_of(*this, at);
-  if constexpr (std::is_floating_point_v<T>)
-    return static_cast<T>(s.real);
-  else if constexpr (std::is_arithmetic_v<T>)
-    return s.is_integral() ? static_cast<T>(s.integer) : static_cast<T>(s.real);
-  else
-    return T(s.real, s.imag);
+  if constexpr (std::is_same_v<T, bool>) {
+    Scalar s = item_of(*this, at);
+    return s.is_integral() ? s.integer != 0 : s.real != 0 || s.imag != 0;
+  } else if constexpr (std::is_floating_point_v<T>) {
+    return static_cast<T>(real_item_of(*this, at).real);
+  } else if constexpr (std::is_integral_v<T>) {
+    using Limits = std::numeric_limits<T>;
+    return static_cast<T>(integer_item_of(*this, static_cast<int64_t>(Limits::min()),
+                                          static_cast<uint64_t>(Limits::max()), at));
+  } else {
+    Scalar s = item_of(*this, at);
+    return T(static_cast<typename T::value_type>(s.real),
+             static_cast<typename T::value_type>(s.imag));
+  }
 }
 
 }  // namespace tn
+
+// As a range it has rows, and `size()` counts elements.
+template <>
+inline constexpr bool std::ranges::disable_sized_range<tn::Tensor> = true;
 
 #include "tenon/array.h"
 #include "tenon/indexing.h"

@@ -25,7 +25,11 @@ std::vector<int> trained_in(const tree::Contents& in, std::initializer_list<size
 Tensors placed(size_t count, const std::vector<int>& numbers, Tensor* derivatives);
 
 template <class W>
-struct Chosen;
+struct Chosen {
+  static_assert(
+      !std::is_same_v<W, W>,
+      "arguments are chosen by tn::wrt: tn::grad(f, tn::wrt<0>), tn::grad(f, tn::wrt<0, 1>)");
+};
 template <size_t... I>
 struct Chosen<Wrt<I...>> {
   /// The numbers of the tensors of the chosen arguments that a module does not fix.
@@ -126,6 +130,7 @@ class Pullback {
   auto operator()(typename Run<F, A...>::Result cotangent,
                   std::source_location place = std::source_location::current()) const {
     flat::Place here(place);
+    check_like("vjp", "the cotangent", *run_->out, cotangent);
     Tensors made = core_(tensors_of(cotangent, "vjp", "cotangent", true));
     return trees(made, std::index_sequence_for<A...>());
   }
@@ -148,9 +153,9 @@ std::vector<int> differentiable(const Tensors& tensors);
 /// The gradient of `f`, which returns a scalar, or a tree whose first tensor is one, with respect
 /// to its first argument, or to those that are named.
 ///
-///     auto loss = [](const Params& p, const tn::Tensor& x) { return tn::mean(tn::matmul(x, p.w));
-///     }; Params d = tn::grad(loss)(params, x); auto [dp, dx] = tn::grad(loss, tn::wrt<0,
-///     1>)(params, x);
+///     auto loss = [](const Params& p, const tn::Tensor& x) { return tn::mean(x * p.w); };
+///     Params d = tn::grad(loss)(params, x);
+///     auto [dp, dx] = tn::grad(loss, tn::wrt<0, 1>)(params, x);
 ///
 /// Of a module, tensors that are frozen or buffers are not differentiated; theirs is a null tensor.
 template <typed::IsFunction F, class W = Wrt<0>>
@@ -179,6 +184,8 @@ auto jvp(const F& f, const X& primal, const T& tangent,
   flat::Place here(place);
   auto run = typed::run_of("jvp", f, typed::Value<X>(primal));
   typed::Value<T> given(tangent);
+  typed::Value<X> like(primal);
+  typed::check_like("jvp", "the tangent", like, given);
   Tensors tangents = typed::tensors_of(given, "jvp", "tangent", true);
   flat::Derivatives made = flat::jvp(run.function(), run.in.tensors, tangents, run.names());
   auto derivatives = typed::filled(*run.out, made.derivatives.data());

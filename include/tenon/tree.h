@@ -19,6 +19,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "tenon/callback.h"
 #include "tenon/tensor.h"
 
 namespace tn::nn {
@@ -107,7 +108,10 @@ void visit(T& value, Visitor& visitor, const Path& path, const Owner& owner) {
   } else if constexpr (std::is_integral_v<T> || std::is_enum_v<T>) {
     visitor.setting(path, static_cast<uint64_t>(value));
   } else if constexpr (std::is_convertible_v<T&, std::string_view>) {
-    visit_text(value, visitor, path);
+    if constexpr (std::is_pointer_v<T>)
+      visit_text(value ? std::string_view(value) : std::string_view(), visitor, path);
+    else
+      visit_text(value, visitor, path);
   } else if constexpr (HasFields<T>) {
     T::fields(value, [&]<class V, class... Tag>(std::string_view name, V& field, Tag...) {
       visit(field, visitor, {.outer = &path, .name = name}, owner);
@@ -119,6 +123,11 @@ void visit(T& value, Visitor& visitor, const Path& path, const Owner& owner) {
                          typename T::mapped_type;
                          value.begin();
                        }) {
+    static_assert(std::is_convertible_v<const typename T::key_type&, std::string_view>,
+                  "the keys of a map are text, as in std::map<std::string, tn::Tensor>");
+    static_assert(
+        !requires { typename T::hasher; },
+        "an unordered map has no order of its tensors: use std::map");
     visitor.setting(path, static_cast<uint64_t>(value.size()));
     for (auto& [key, part] : value) {
       visit_text(key, visitor, path);
@@ -128,6 +137,10 @@ void visit(T& value, Visitor& visitor, const Path& path, const Owner& owner) {
                          value.begin();
                          value.size();
                        }) {
+    static_assert(!std::is_same_v<T, Selection>,
+                  "x[...] of a variable is no tensor yet: write tn::Tensor(x[0])");
+    static_assert(!std::is_same_v<T, std::vector<bool>>,
+                  "std::vector<bool> does not hold its elements: use std::vector<char>");
     visitor.setting(path, static_cast<uint64_t>(value.size()));
     int64_t number = 0;
     for (auto& part : value) visit(part, visitor, {.outer = &path, .number = number++}, owner);
@@ -140,6 +153,10 @@ void visit(T& value, Visitor& visitor, const Path& path, const Owner& owner) {
     visit_elements(value, visitor, path, owner, std::make_index_sequence<std::tuple_size_v<T>>());
   }
 }
+
+/// Fails unless the tensors of `what` have the paths that those of `wanted` have.
+void check_like(std::string_view by, std::string_view what, const Callback<void(Visitor&)>& wanted,
+                const Callback<void(Visitor&)>& given);
 
 /// A short list of words on the stack.
 class Words {

@@ -34,8 +34,10 @@ template <class F, class T, class... U>
 T map(F&& f, T tree, const U&... rest) {
   Tensors made = leaves(tree);
   std::array<Tensors, sizeof...(U)> others{leaves(rest)...};
-  for (const Tensors& other : others)
-    if (other.size() != made.size()) fail_leaves("tree::map", made.size(), other.size());
+  (check_like(
+       "tree::map", "a tree", [&](Visitor& v) { tree::visit(tree, v); },
+       [&](Visitor& v) { tree::visit(const_cast<U&>(rest), v); }),
+   ...);
   for (size_t i = 0; i < made.size(); ++i)
     made[i] = std::apply([&](const auto&... other) { return f(made[i], other[i]...); }, others);
   return unflatten(std::move(tree), std::move(made));
@@ -52,11 +54,12 @@ T map_with_path(F&& f, T tree) {
   return map([&](const Tensor& leaf) { return f(paths[i++], leaf); }, std::move(tree));
 }
 
-/// `f(f(f(initial, a), b), ...)` over the tensors.
+/// `f(f(f(initial, a), b), ...)` over the tensors, of the type that `f` returns.
 template <class F, class T, class R>
-R reduce(F&& f, const T& tree, R initial) {
-  for (const Tensor& leaf : leaves(tree)) initial = f(std::move(initial), leaf);
-  return initial;
+auto reduce(F&& f, const T& tree, R initial) {
+  std::decay_t<std::invoke_result_t<F&, R, const Tensor&>> value(std::move(initial));
+  for (const Tensor& leaf : leaves(tree)) value = f(std::move(value), leaf);
+  return value;
 }
 
 }  // namespace tn::tree

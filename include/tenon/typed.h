@@ -74,6 +74,15 @@ T filled(T value, Tensor* tensors) {
   return value;
 }
 
+/// Fails unless the tensors of two trees have the same paths.
+template <class T>
+void check_like(std::string_view by, std::string_view what, T& wanted, T& given) {
+  if constexpr (!std::is_same_v<T, Tensor>)
+    tree::check_like(
+        by, what, [&](tree::Visitor& v) { tree::visit(wanted, v); },
+        [&](tree::Visitor& v) { tree::visit(given, v); });
+}
+
 /// "argument 0"
 std::string_view argument_name(size_t i);
 

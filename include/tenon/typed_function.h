@@ -21,6 +21,10 @@ template <>
 struct ValueOf<Operand> {
   using type = Tensor;
 };
+template <>
+struct ValueOf<void> {  // check_callable reports it
+  using type = Tensor;
+};
 template <class A, class B>
 struct ValueOf<std::pair<A, B>> {
   using type = std::pair<typename ValueOf<A>::type, typename ValueOf<B>::type>;
@@ -87,8 +91,18 @@ constexpr bool has_call() {
 template <class F>
 concept IsFunction = has_call<std::decay_t<F>>();
 
+template <class P>
+inline constexpr bool kChangesArguments = false;
+template <class... P>
+inline constexpr bool kChangesArguments<Parameters<P...>> =
+    ((std::is_lvalue_reference_v<P> && !std::is_const_v<std::remove_reference_t<P>>) || ...);
+
+/// Runs while the call is compiled, so that its sentences come before errors that follow from them.
 template <class F, class... A>
-constexpr void check_callable() {
+consteval void check_callable() {
+  static_assert(!kChangesArguments<ParametersFor<F>>,
+                "a parameter is a reference that is not const, and changes to it would be lost: "
+                "take it by value and return it, or capture it and name it in std::tie");
   static_assert(std::is_invocable_v<const F&, A&...> || !std::is_invocable_v<F&, A&...>,
                 "the function changes itself: remove `mutable`, and capture by reference what it "
                 "changes");

@@ -25,10 +25,12 @@ void make_number_type();
 Tensor* tensor_in(PyObject* object);
 /// The tensor inside `self`. Throws when it is none, as in `Tensor.item(3)`.
 Tensor& self_tensor(PyObject* self);
+inline Tensor& self_tensor(nb::handle self) { return self_tensor(self.ptr()); }
 inline bool is_tensor(PyObject* object) { return tensor_in(object) != nullptr; }
 /// A new Python object that holds `tensor`.
 PyObject* wrap(Tensor&& tensor);
 inline nb::object wrapped(Tensor&& tensor) { return nb::steal(wrap(std::move(tensor))); }
+inline nb::str as_str(std::string_view s) { return nb::str(s.data(), s.size()); }
 /// What a function of Python's interface for C made; its error where that is null.
 inline nb::object checked(PyObject* made) {
   if (!made) throw nb::python_error();

@@ -10,8 +10,8 @@ namespace tn {
 
 // By DeviceKind. Without a static that is made on first use: a fork while another thread makes it
 // would leave it half-made in the child.
-static constexpr size_t kKinds = static_cast<size_t>(DeviceKind::cuda) + 1;
-static constinit std::atomic<GetBackend> kinds[kKinds] = {cpu::backend};
+static constinit std::atomic<GetBackend> kinds[static_cast<size_t>(DeviceKind::count)] = {
+    cpu::backend};
 
 void register_backend(DeviceKind kind, GetBackend get) { kinds[static_cast<size_t>(kind)] = get; }
 

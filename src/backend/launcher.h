@@ -32,6 +32,11 @@ struct RunMemory {
 void run_steps(const RunMemory& memory, void* const* address, const Scalar* scalars,
                bool* overwritten = nullptr, const Step** at = nullptr);
 
+/// Runs a plan with parts, one after the other. A value that a part needs on another device is
+/// copied there once. Nothing is donated to parts, except to one that is the whole plan.
+void run_parts(const Plan& plan, std::span<const Bound> inputs, const Scalar* scalars,
+               std::span<Bound> outputs, bool* overwritten);
+
 /// Throws the error under way of a step that runs later than its call: with the op and the user's
 /// line, or the line `inside` it.
 [[noreturn]] void throw_with_place(const Step& step, Loc inside = {});

@@ -23,6 +23,9 @@ static std::string with_place_and_hint(std::string text, const Hint& hint) {
   return text;
 }
 
+void fail_moved_from() {
+  fail(Fault::type, "a function that was moved from is used: it holds nothing");
+}
 void fail_empty_callback() { fail(Fault::type, "an empty tn::Callback was called"); }
 
 static const char* const kSites = std::getenv("TENON_ERROR_SITES");

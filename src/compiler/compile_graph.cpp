@@ -122,7 +122,9 @@ Compilation compilation_of(const Graph& graph, const CompileOptions& options) {
 std::shared_ptr<const PlacedPlan> on_device(Device device, std::shared_ptr<const Plan> plan,
                                             DeviceCopies& copies) {
   std::vector<Bound> constants = plan->constants;
-  for (Bound& value : constants) value = copies.at(device, value);
+  for (size_t i = 0; i < constants.size(); ++i)
+    constants[i] =
+        copies.at(device, constants[i], plan->bytes_given(static_cast<size_t>(plan->inputs) + i));
   return std::make_shared<PlacedPlan>(PlacedPlan{device, std::move(plan), std::move(constants)});
 }
 

@@ -96,17 +96,19 @@ class GraphCache {
     return only;
   }
 
+  /// Compiles without the lock, so that other threads find theirs meanwhile. When two compile the
+  /// same graph, both get the one that was first.
   Compiled get(const Graph& graph, const CompileOptions& options) {
     std::string key = key_of(graph, options);
+    {
+      std::lock_guard lock(mutex_);
+      if (Compiled found = find(key)) return found;
+    }
+    auto made = std::make_shared<const CompiledGraph>(graph, options);
     std::vector<Compiled> dropped;  // destroyed when the lock is free again
     std::lock_guard lock(mutex_);
-    if (const Entry* known = entries_.find(key))
-      if (Compiled found = known->graph.lock()) {
-        ++stats_.hits;
-        return found;
-      }
+    if (Compiled found = find(key)) return found;
     ++stats_.made;
-    auto made = std::make_shared<const CompiledGraph>(graph, options);
     size_t bytes = key.size();
     if (entries_.add(std::move(key), {made, options.constants.empty() ? made : nullptr}))
       bytes_ += bytes;
@@ -134,6 +136,13 @@ class GraphCache {
     Compiled kept;  // null with constants
   };
 
+  /// Under the lock.
+  Compiled find(const std::string& key) {
+    const Entry* known = entries_.find(key);
+    Compiled found = known ? known->graph.lock() : nullptr;
+    stats_.hits += found != nullptr;
+    return found;
+  }
   Compiled drop_last() {
     auto [key, entry] = entries_.take_last();
     bytes_ -= key.size();

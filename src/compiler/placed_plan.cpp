@@ -1,6 +1,4 @@
 // Plans of graphs over several devices: those of their parts, joined.
-#include <map>
-
 #include "compiler/compile_graph.h"
 #include "compiler/placing.h"
 #include "ir/interned.h"
@@ -9,45 +7,6 @@
 
 namespace tn {
 namespace {
-
-/// Parts one after the other; what one needs of another device is copied there once. Nothing is
-/// donated to them.
-void run_parts(const Plan& plan, std::span<const Bound> inputs, const Scalar* scalars,
-               std::span<Bound> outputs, bool*) {
-  const Plan::Parts& parts = *plan.parts;
-  std::vector<Bound> values(static_cast<size_t>(parts.values));
-  std::ranges::copy(inputs, values.begin());
-  std::ranges::copy(plan.constants, values.begin() + plan.inputs);
-  std::map<std::pair<int32_t, uint16_t>, Bound> copies;
-  auto at = [&](int32_t value, Device device, int64_t bytes) {
-    const Bound& own = values[static_cast<size_t>(value)];
-    if (own.buffer->device == device) return own;
-    auto number = static_cast<uint16_t>(device.kind << 8 | device.index);
-    Bound& copy = copies[{value, number}];
-    if (!copy.buffer) copy = copy_to(device, own, static_cast<size_t>(bytes));
-    return copy;
-  };
-  for (const Plan::Part& part : parts.list) {
-    std::vector<Bound> in, out(part.out.size());
-    for (size_t i = 0; i < part.in.size(); ++i)
-      in.push_back(at(part.in[i], part.plan->device, part.in_bytes[i]));
-    std::vector<Scalar> numbers;
-    for (int32_t number : part.scalars) numbers.push_back(scalars[number]);
-    run(part.plan, in, numbers.data(), out);
-    for (size_t i = 0; i < out.size(); ++i)
-      values[static_cast<size_t>(part.out[i])] = std::move(out[i]);
-  }
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    const Plan::Wanted& wanted = parts.outputs[i];
-    outputs[i] = at(wanted.value, wanted.device, wanted.bytes);
-  }
-}
-
-/// All of it is on one device.
-void run_whole(const Plan& plan, std::span<const Bound> inputs, const Scalar* scalars,
-               std::span<Bound> outputs, bool* overwritten) {
-  run(plan.parts->list[0].plan, inputs, scalars, outputs, overwritten);
-}
 
 bool plans_itself(Device device) { return !device.is_host() && runtime_of(device).plans_itself(); }
 
@@ -59,6 +18,8 @@ Compilation unplanned(const GraphPart& part, const CompileOptions& options,
   plan->constants = options.constants;
   plan->inputs = graph.inputs() - static_cast<int>(options.constants.size());
   plan->scalars = options.runtime_scalars;
+  for (Val v = 0; v < graph.inputs(); ++v)
+    plan->given_bytes.push_back(graph.types[static_cast<size_t>(v)]->bytes());
   plan->outputs.resize(graph.outputs.size());
   plan->target = options.target;
   plan->products = options.products;
@@ -82,15 +43,18 @@ CompileOptions options_of(const PlacedGraph& placed, const GraphPart& part,
   if (!placed.is_whole) {
     own.runtime_scalars = static_cast<int>(part.scalars.size());
     own.constants.clear(), own.donated.clear();
-    auto first = static_cast<size_t>(placed.graph.inputs()) - all.constants.size();
+    auto known = static_cast<size_t>(placed.graph.inputs()) - all.constants.size();
     for (size_t i = part.in.size() - static_cast<size_t>(part.known); i < part.in.size(); ++i)
-      own.constants.push_back(all.constants[static_cast<size_t>(part.in[i]) - first]);
+      own.constants.push_back(all.constants[static_cast<size_t>(part.in[i]) - known]);
   }
+  Val first = part.graph.inputs() - static_cast<Val>(own.constants.size());
   for (Bound& value : own.constants) {
+    TypeRef type = part.graph.types[static_cast<size_t>(first++)];
     if (plans_itself(part.device)) break;
     if (value.is_absent() || value.buffer->device.is_host()) continue;
-    Bound here = copy_to({}, value, value.bytes());
-    copies.add(here, value);
+    auto bytes = static_cast<size_t>(type->bytes());
+    Bound here = copy_to({}, value, bytes);
+    copies.add(here, value, bytes);
     value = std::move(here);
   }
   return own;
@@ -106,14 +70,15 @@ Compilation joined(const PlacedGraph& placed, const CompileOptions& options,
     return substitute(type, replacements(sizes))->bytes();
   };
   auto parts = std::make_shared<Plan::Parts>();
-  parts->run = placed.is_whole ? run_whole : run_parts;
-  parts->values = placed.graph.values();
+  parts->is_whole = placed.is_whole;
+  for (TypeRef type : placed.graph.types) parts->devices.push_back(type->device);
   for (size_t i = 0; i < placed.parts.size(); ++i) {
     const GraphPart& part = placed.parts[i];
     const Compilation& own = made_parts->emplace_back(compile(i));
     Plan::Part made{on_device(part.device, own.plan, copies), part.in, part.out, part.scalars, {}};
     made.in.resize(part.in.size() - static_cast<size_t>(part.known));
     for (Val v : made.in) made.in_bytes.push_back(bytes(v));
+    for (Val v : made.out) parts->devices[static_cast<size_t>(v)] = part.device;
     parts->list.push_back(std::move(made));
   }
   for (size_t i = 0; i < placed.outputs.size(); ++i)
@@ -121,6 +86,7 @@ Compilation joined(const PlacedGraph& placed, const CompileOptions& options,
   auto plan = std::make_shared<Plan>();
   plan->inputs = placed.graph.inputs() - static_cast<int>(options.constants.size());
   plan->constants = options.constants;
+  for (Val v = 0; v < placed.graph.inputs(); ++v) plan->given_bytes.push_back(bytes(v));
   plan->outputs.resize(placed.graph.outputs.size());
   if (placed.is_whole) plan->donated = made_parts->front().plan->donated;
   plan->parts = std::move(parts);

@@ -19,42 +19,19 @@ namespace {
 
 bool has_device(TypeRef type) { return !type->device.is_host(); }
 
-/// Calls `f` for the graphs among the attributes.
-void for_each_body(const Attrs* attrs, FunctionRef<void(const Graph&)> f) {
-  if (!attrs) return;
-  AttrBuffer copy(*attrs->kind, attrs->data);
-  for (const Field& field : list_fields(*attrs->kind, copy.data).items)
-    if (field.kind == FieldKind::graph && (!field.set || *field.set))
-      f(**static_cast<GraphRef*>(field.at));
-}
-
 /// The mesh of a function of one worker inside the graphs of an op. It can run nowhere else.
 std::optional<Device> mesh_inside(const GraphOp& op) {
   std::optional<Device> found;
   if (op.op != &ops::call && !ops::control_kind(*op.op)) return found;
-  for_each_body(op.attrs, [&](const Graph& body) {
-    for (const GraphOp& inner : body.ops) {
-      TypeRef type = inner.outs ? body.types[static_cast<size_t>(inner.out)] : nullptr;
+  for (GraphRef body : bodies_of(op)) {
+    for (const GraphOp& inner : body->ops) {
+      TypeRef type = inner.outs ? body->types[static_cast<size_t>(inner.out)] : nullptr;
       bool is_border = inner.op == &ops::to_local || inner.op == &ops::from_local;
       if (is_border && has_device(type)) found = type->device;
       if (std::optional<Device> deeper = mesh_inside(inner)) found = deeper;
     }
-  });
-  return found;
-}
-
-/// The attributes with the graphs among them changed by `f`.
-const Attrs* with_bodies(const Attrs* attrs, FunctionRef<Graph(const Graph&)> f) {
-  if (!attrs) return nullptr;
-  std::vector<char> copy(attrs->data, attrs->data + attrs->kind->size);
-  bool changed = false;
-  for (const Field& field : list_fields(*attrs->kind, copy.data()).items) {
-    if (field.kind != FieldKind::graph || (field.set && !*field.set)) continue;
-    GraphRef& body = *static_cast<GraphRef*>(field.at);
-    body = intern(f(*body));
-    changed = true;
   }
-  return changed ? intern(*attrs->kind, copy.data()) : attrs;
+  return found;
 }
 
 }  // namespace
@@ -78,7 +55,7 @@ Graph placed_on(const Graph& graph, Device device) {
     }
     copy.op(op);
     made.ops.back().attrs =
-        with_bodies(op.attrs, [&](const Graph& g) { return placed_on(g, device); });
+        with_bodies(op.attrs, [&](GraphRef body) { return intern(placed_on(*body, device)); });
     for (int i = 0; i < op.outs; ++i) {
       TypeRef& type = made.types[static_cast<size_t>(made.ops.back().out + i)];
       type = on_device(type, device);
@@ -99,11 +76,10 @@ bool has_code(const Graph& graph, const GraphOp& op, Claims claims) {
   bool is_code = op.op->rules->lower || op.op->rules->body;  // loops, or other ops
   bool needs_library = !is_code && library_kernel(*op.op, in, host_target());
   if (needs_library && !claims(*op.op, in)) return false;
-  bool has = true;
-  for_each_body(op.attrs, [&](const Graph& body) {
-    for (const GraphOp& inner : body.ops) has = has && has_code(body, inner, claims);
+  return std::ranges::all_of(bodies_of(op), [&](GraphRef body) {
+    return std::ranges::all_of(
+        body->ops, [&](const GraphOp& inner) { return has_code(*body, inner, claims); });
   });
-  return has;
 }
 
 bool can_run(Device device, const Graph& graph, const GraphOp& op) {

@@ -19,14 +19,6 @@ std::vector<Home> numbers_of(const Graph& graph, int runtime_scalars) {
   return homes;
 }
 
-std::vector<GraphRef> bodies_of(const GraphOp& op) {
-  std::vector<GraphRef> bodies;
-  if (!op.attrs) return bodies;
-  for (const Field& f : list_fields(*op.op->attrs, const_cast<void*>(op.attr_data())).items)
-    if (f.kind == FieldKind::graph) bodies.push_back(*static_cast<GraphRef*>(f.at));
-  return bodies;
-}
-
 KernelAccess access_of(const loop::Kernel& kernel) {
   KernelAccess access;
   loop::Sharing sharing(kernel);
@@ -54,7 +46,10 @@ PlanBuilder::PlanBuilder(const Graph& graph, const CompileOptions& options)
   // Constants, the last inputs of the graph, are not inputs of the plan, and never donated.
   for (Val v = 0; v < plan_->inputs && v < static_cast<Val>(options_.donated.size()); ++v)
     plan_->donated.push_back(options_.donated[static_cast<size_t>(v)] ? type(v)->bytes() : 0);
-  for (Val v = 0; v < graph_.inputs(); ++v) set_home(v, v);
+  for (Val v = 0; v < graph_.inputs(); ++v) {
+    set_home(v, v);
+    plan_->given_bytes.push_back(type(v)->bytes());
+  }
 }
 
 void PlanBuilder::set_home(Val v, int32_t buffer) {

@@ -22,9 +22,6 @@ struct Home {
 /// Where numbers lie: kernels hold them. By value; `none` for what is no number.
 std::vector<Home> numbers_of(const Graph& graph, int runtime_scalars);
 
-/// The graphs among the attributes of an op.
-std::vector<GraphRef> bodies_of(const GraphOp& op);
-
 /// Whether an op can be a step of its own: the library has a kernel for it, or it is control flow.
 bool is_call(const Graph& graph, const GraphOp& op, const Target& target);
 

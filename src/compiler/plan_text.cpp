@@ -56,16 +56,34 @@ struct PlanText {
   }
 };
 
+/// Parts, and the copies between their devices.
+std::string text_of_parts(const Plan& plan) {
+  const Plan::Parts& parts = *plan.parts;
+  PlanText made{plan};
+  std::vector<std::pair<int32_t, Device>> copied;
+  auto add_copy = [&](int32_t value, Device to, int64_t bytes) {
+    Device from = parts.devices[static_cast<size_t>(value)];
+    if (parts.is_whole || from == to || std::ranges::count(copied, std::pair(value, to))) return;
+    copied.emplace_back(value, to);
+    std::string name = value < plan.first_own() ? made.name(value) : format("v{}", value);
+    made.text +=
+        format("copy {} from {} to {}, {} bytes\n", name, to_text(from), to_text(to), bytes);
+  };
+  for (const Plan::Part& part : parts.list) {
+    for (size_t i = 0; i < part.in.size(); ++i)
+      add_copy(part.in[i], part.plan->device, part.in_bytes[i]);
+    made.text +=
+        format("on {}:\n{}", to_text(part.plan->device), to_text(*plan_that_runs(part.plan->plan)));
+  }
+  for (const Plan::Wanted& wanted : parts.outputs)
+    add_copy(wanted.value, wanted.device, wanted.bytes);
+  return made.text;
+}
+
 }  // namespace
 
 std::string to_text(const Plan& plan) {
-  if (plan.parts) {
-    std::string text;
-    for (const Plan::Part& part : plan.parts->list)
-      text += format("on {}:\n{}", to_text(part.plan->device),
-                     to_text(*plan_that_runs(part.plan->plan)));
-    return text;
-  }
+  if (plan.parts) return text_of_parts(plan);
   PlanText made{plan};
   if (plan.one_thread) made.text += "on the thread that calls\n";
   for (size_t i = 0; i < plan.blocks.size(); ++i) made.add_block(static_cast<int32_t>(i));

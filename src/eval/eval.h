@@ -29,7 +29,9 @@ template <class Mutex>
 void lock_or_stop(std::unique_lock<Mutex>& lock) {
   if (lock.try_lock()) return;
   HostUnlocked unlocked;
-  while (!lock.try_lock_for(std::chrono::milliseconds(50))) stop_if_asked();
+  // By the clock that TSan knows: it takes a lock that waits by the steady one for not locked.
+  using Clock = std::chrono::system_clock;
+  while (!lock.try_lock_until(Clock::now() + std::chrono::milliseconds(50))) stop_if_asked();
 }
 
 /// Computes the pending values behind `wanted`, and those between that the program holds.

@@ -51,6 +51,7 @@ const void* Tensor::checked_data(DType wanted, const Place& at) const {
 }
 
 std::string Tensor::graph() const {
+  (void)shape();  // which fails where there is no tensor
   Captured captured = capture({}, {this, 1});
   return to_text(captured.graph);
 }
@@ -68,7 +69,9 @@ Tensor from_bytes(const void* data, DType dtype, const Shape& shape) {
   return make_data(std::move(made), 0, type);
 }
 
-Tensor from_elements(const void* data, size_t count, DType dtype, const Shape& shape) {
+Tensor from_elements(const void* data, size_t count, DType dtype, const Shape& shape,
+                     std::source_location at) {
+  LocScope scope(at);
   Dim elements = shape.elements();
   if (elements != Dim(static_cast<int64_t>(count)))
     fail(Hint{"give one value for each element"},
@@ -92,19 +95,47 @@ Scalar item_of(const Tensor& x, const std::source_location& at) {
   return element_at(x.dtype(), here.data());
 }
 
+Scalar real_item_of(const Tensor& x, const std::source_location& at) {
+  Scalar s = item_of(x, at);
+  LocScope scope(at);
+  if (s.kind == Kind::complex)
+    fail(Fault::type, Hint{"take tn::real(x)", "take tn::real(x), or item<std::complex<float>>()"},
+         "item: a complex number is not real: {}", *type_of(x));
+  return s;
+}
+
+int64_t integer_item_of(const Tensor& x, int64_t least, uint64_t greatest,
+                        const std::source_location& at) {
+  Scalar s = real_item_of(x, at);
+  LocScope scope(at);
+  bool fits =
+      s.kind == Kind::natural ? static_cast<uint64_t>(s.integer) <= greatest
+      : s.is_integral()
+          ? s.integer >= least && (s.integer < 0 || static_cast<uint64_t>(s.integer) <= greatest)
+          : s.real > static_cast<double>(least) - 1 && s.real < static_cast<double>(greatest) + 1;
+  if (!fits)
+    fail(Hint{"read it as a larger type"}, "item: {} is not between {} and {}",
+         s.is_integral() ? format("{}", s.integer) : format("{}", s.real), least, greatest);
+  if (s.is_integral()) return s.integer;
+  return s.real < 0x1p63 ? static_cast<int64_t>(s.real)
+                         : static_cast<int64_t>(static_cast<uint64_t>(s.real));
+}
+
+/// Reading the values reports the same errors, to those who read them.
+static void flush_quietly(const std::vector<Tensor>& tensors) {
+  try {
+    flush(tensors);
+  } catch (const Error&) {
+  } catch (const std::bad_alloc&) {
+  }  // an interrupt goes on: it is the caller's
+}
+
 void async_eval(const std::vector<Tensor>& tensors) {
-  auto compute = [tensors] {
-    try {
-      flush(tensors);
-    } catch (...) {
-      // The evaluation of the value reports the same error, on its own thread.
-    }
-  };
   auto is_on_host = [](const Tensor& x) { return x.device().is_host(); };
   if (std::ranges::any_of(tensors, is_on_host))
-    evaluating_worker().add(compute);
+    evaluating_worker().add([tensors] { flush_quietly(tensors); });
   else
-    compute();  // devices do their work later than they are given it
+    flush_quietly(tensors);  // devices do their work later than they are given it
 }
 void synchronize() {
   evaluating_worker().wait();

@@ -53,6 +53,9 @@ Tensor& Selection::operator*=(const Operand& v) && {
 Tensor& Selection::operator/=(const Operand& v) && {
   return assign(divide(Operand(*this, v.place), v));
 }
+Tensor& Selection::operator%=(const Operand& v) && {
+  return assign(remainder(Operand(*this, v.place), v));
+}
 
 Selection Tensor::operator[](const Index& index) & { return {*this, {index}}; }
 Selection Tensor::operator[](std::initializer_list<Index> indices) & { return {*this, indices}; }
@@ -68,7 +71,8 @@ RowIterator Tensor::begin() const {
 }
 RowIterator Tensor::end() const { return {*this, dim(0)}; }
 
-void fail_uneven_rows(size_t first, size_t other) {
+void fail_uneven_rows(size_t first, size_t other, std::source_location at) {
+  LocScope scope(at);
   fail("array: rows differ in length: {} and {}", first, other);
 }
 

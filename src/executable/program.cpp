@@ -101,7 +101,7 @@ std::shared_ptr<const Plan> Program::plan(std::span<const Binding> sizes, Device
   {
     std::lock_guard lock(shared.mutex);
     for (const auto& [known, made] : shared.elsewhere)
-      if (known == target) code = made;
+      if (known == device) code = made;
   }
   if (!code) {
     if (of_file) code = of_file(target);
@@ -113,7 +113,7 @@ std::shared_ptr<const Plan> Program::plan(std::span<const Binding> sizes, Device
     // Its own form with that kind of target: ops that it lacks are parts of the host.
     if (!code) code = std::make_shared<const CompiledGraph>(placed_on(graph_, device), options());
     std::lock_guard lock(shared.mutex);
-    shared.elsewhere.emplace_back(target, code);
+    shared.elsewhere.emplace_back(device, code);
   }
   return code->plan(sizes);
 }
@@ -180,11 +180,12 @@ CompileOptions Program::options() const {
 bool Program::Ready::serves(std::span<const ProgramValue> args,
                             std::span<const int64_t> values) const {
   return std::ranges::equal(types, args, {}, {}, &ProgramValue::type) &&
-         std::ranges::equal(sizes, values);
+         std::ranges::equal(sizes, values) && (!by_default || device == current_device());
 }
 
-/// Where all arguments are, apart from single values of the host.
-static Device device_of(const std::string& function, std::span<const TypeRef> types) {
+/// Where all arguments are, apart from single values of the host; nothing if there are no others.
+static std::optional<Device> device_of(const std::string& function,
+                                       std::span<const TypeRef> types) {
   TypeRef first = nullptr;
   for (TypeRef type : types) {
     if (type->rank() == 0 && type->device.is_host()) continue;
@@ -193,7 +194,8 @@ static Device device_of(const std::string& function, std::span<const TypeRef> ty
       fail(Hint{"move one of them with .to(device)"}, "{}(): arguments are on {} and {}: {} and {}",
            function, to_text(first->device), to_text(type->device), *first, *type);
   }
-  return first ? first->device : current_device();
+  if (!first) return {};
+  return first->device;
 }
 
 std::shared_ptr<const Program::Ready> Program::ready(std::span<const ProgramValue> args,
@@ -212,8 +214,9 @@ std::shared_ptr<const Program::Ready> Program::ready(std::span<const ProgramValu
   }
   made->sizes.assign(sizes.begin(), sizes.end());
   std::vector<Binding> values = signature_.check(types, sizes);
-  Device device = device_of(signature_.function, made->types);
-  made->device = device;
+  std::optional<Device> given = device_of(signature_.function, made->types);
+  made->by_default = !given;
+  Device device = made->device = given ? *given : current_device();
   std::shared_ptr<const Plan> plan = this->plan(values, device);
   Device driver = plan->parts ? Device() : device;  // parts know where they run
   made->plan = on_device(driver, std::move(plan), shared.copies);
@@ -231,7 +234,7 @@ std::vector<ProgramValue> Program::run(std::span<const ProgramValue> args,
   std::vector<Bound> in, out(ready->plan->plan->outputs.size());  // results, then effects
   in.reserve(args.size());
   for (const ProgramValue& arg : args)
-    in.push_back(copy_to(ready->device, arg.value, arg.value.bytes()));
+    in.push_back(copy_to(ready->device, arg.value, static_cast<size_t>(arg.type->bytes())));
   tn::run(ready->plan, in, nullptr, out);
   std::vector<ProgramValue> results;
   results.reserve(ready->results.size());

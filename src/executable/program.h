@@ -97,6 +97,7 @@ class Program {
     std::vector<TypeRef> types;
     std::vector<int64_t> sizes;
     Device device;
+    bool by_default = false;  // no argument says which device
     std::shared_ptr<const PlacedPlan> plan;
     std::vector<TypeRef> results;
     bool serves(std::span<const ProgramValue> args, std::span<const int64_t> values) const;
@@ -119,7 +120,7 @@ class Program {
     std::mutex mutex;
     std::shared_ptr<const Ready> ready;  // of the last call
     DeviceCopies copies;                 // of constants
-    std::vector<std::pair<Target, std::shared_ptr<const CompiledGraph>>> elsewhere;
+    std::vector<std::pair<Device, std::shared_ptr<const CompiledGraph>>> elsewhere;
     std::vector<KernelSet> other_sets;  // of another kind of device: what is saved
   };
   PerProcess<Shared> shared_;  // a child of fork has not the thread that verifies

@@ -177,7 +177,9 @@ std::vector<int64_t> Checkpoints::steps() const {
 void Checkpoints::save(int64_t step, CheckpointParts parts, bool random,
                        std::source_location at) const {
   LocScope scope(at);
-  fs::create_directories(folder_);
+  std::error_code error;
+  fs::create_directories(folder_, error);
+  if (error) fail("checkpoints: cannot create the folder {}: {}", folder_, error.message());
   parts.emplace_back("step", step);
   save_checkpoint(path(step), parts, random);
   if (!keep_) return;

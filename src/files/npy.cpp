@@ -40,9 +40,9 @@ struct Header {
   std::vector<int64_t> shape;
 };
 
-class HeaderReader {
+class NpyHeaderReader {
  public:
-  HeaderReader(const std::string& path, std::string_view text) : path_(path), text_(text) {}
+  NpyHeaderReader(const std::string& path, std::string_view text) : path_(path), text_(text) {}
 
   Header read() { return {dtype(), value("fortran_order").starts_with("True"), shape()}; }
 
@@ -145,7 +145,7 @@ Tensor parse_npy(std::string_view rest, const std::string& path) {
   std::memcpy(&length, rest.data() + 8, wide);
   rest.remove_prefix(8 + wide);
   must(length <= rest.size(), "it ends too early");
-  Header header = HeaderReader(path, rest.substr(0, length)).read();
+  Header header = NpyHeaderReader(path, rest.substr(0, length)).read();
   rest.remove_prefix(length);
   std::optional<size_t> wanted = bytes_of(header);
   must(wanted && *wanted == rest.size(),

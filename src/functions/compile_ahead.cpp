@@ -11,12 +11,13 @@
 #include "functions/compiled.h"
 #include "functions/plan_settings.h"
 #include "functions/traced.h"
+#include "ir/body.h"
 #include "ir/interned.h"
+#include "ir/mesh_layout.h"
 #include "ir/rewrite.h"
 #include "ops/op_decls.h"
 #include "ops/worker_parts.h"
 #include "runtime/device.h"
-#include "sharding/inner_graph.h"
 
 namespace tn {
 namespace {
@@ -150,7 +151,7 @@ std::string mesh_of_worker_functions(const Graph& graph) {
       const auto& a = *static_cast<const ops::WorkerPartsAttrs*>(op.attr_data());
       if (parse_mesh(a.mesh).workers() > 1) return std::string(a.mesh);
     }
-    for (GraphRef inner : sharding::graphs_of(op))
+    for (GraphRef inner : bodies_of(op))
       if (std::string found = mesh_of_worker_functions(*inner); !found.empty()) return found;
   }
   return "";

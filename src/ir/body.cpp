@@ -110,6 +110,27 @@ size_t count_bodies() {
   return bodies().table.size();
 }
 
+std::vector<GraphRef> bodies_of(const Attrs* attrs) {
+  std::vector<GraphRef> bodies;
+  if (!attrs) return bodies;
+  for (const Field& f : list_fields(*attrs->kind, const_cast<char*>(attrs->data)).items)
+    if (f.kind == FieldKind::graph) bodies.push_back(*static_cast<GraphRef*>(f.at));
+  return bodies;
+}
+
+const Attrs* with_bodies(const Attrs* attrs, FunctionRef<GraphRef(GraphRef)> f) {
+  if (!attrs) return nullptr;
+  AttrBuffer copy(*attrs->kind, attrs->data);
+  bool any = false;
+  for (const Field& field : list_fields(*attrs->kind, copy.data).items) {
+    if (field.kind != FieldKind::graph) continue;
+    auto& body = *static_cast<GraphRef*>(field.at);
+    body = f(body);
+    any = true;
+  }
+  return any ? intern(*attrs->kind, copy.data) : attrs;
+}
+
 Tensors params_for(const Graph& graph) {
   Tensors params;
   for (Val v = 0; v < graph.inputs(); ++v)

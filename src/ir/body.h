@@ -39,6 +39,12 @@ inline const Graph& GraphRef::operator*() const { return body->graph; }
 /// The one body of this structure. Its inputs are named x0, x1, …
 GraphRef intern(Graph graph);
 
+/// The graphs among attributes, in order.
+std::vector<GraphRef> bodies_of(const Attrs* attrs);
+inline std::vector<GraphRef> bodies_of(const GraphOp& op) { return bodies_of(op.attrs); }
+/// The attributes with `f` of each graph in its place.
+const Attrs* with_bodies(const Attrs* attrs, FunctionRef<GraphRef(GraphRef)> f);
+
 /// Parameters of the types of the graph's inputs.
 Tensors params_for(const Graph& graph);
 /// Which tensors are not null.

@@ -8,9 +8,10 @@ namespace tn {
 namespace {
 
 /// Recursive descent over + - * // % ( ) min max and names.
-class Parser {
+class PolyParser {
  public:
-  Parser(PolyTable& table, std::string_view text, const Callback<PolyId(std::string_view)>& name)
+  PolyParser(PolyTable& table, std::string_view text,
+             const Callback<PolyId(std::string_view)>& name)
       : table_(table), text_(text), name_(name) {}
 
   PolyId all() {
@@ -214,7 +215,7 @@ std::string PolyTable::text(PolyId p, const TextStyle& style) const {
 }
 
 PolyId PolyTable::parse(std::string_view text, const Callback<PolyId(std::string_view)>& name) {
-  return Parser(*this, text, name).all();
+  return PolyParser(*this, text, name).all();
 }
 
 }  // namespace tn

@@ -7,9 +7,16 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "ir/interned.h"
+#include "ir/place.h"
 #include "ir/sizes.h"
+#include "runtime/device.h"
 
 namespace tn {
+
+Device::Device(std::string_view name, std::source_location at) {
+  LocScope scope(at);
+  *this = device_named(name, "device");
+}
 
 void fail_too_long(const char* what, int64_t count) {
   fail("{}: {} entries, but tensors have at most {} axes", what, count, kMaxRank);

@@ -97,7 +97,7 @@ class Lives {
   void add(size_t i) {
     const GraphOp& op = graph_.ops[i];
     for (int k = 0; k < op.outs; ++k) {
-      auto v = static_cast<size_t>(op.out + k);
+      auto v = static_cast<size_t>(op.out) + static_cast<size_t>(k);
       roots_[v] = {op.out + k}, made_[v] = i;
     }
     if (op.op == &scalar_leaf) return;

@@ -34,10 +34,13 @@ Tensor number(double value, DType type) { return make_scalar(value, type, false)
 
 }  // namespace
 
+static bool is_key(const Type& t) {
+  return t.dtype == DType::u32 && t.rank() > 0 && decide_equal(t.shape[t.rank() - 1], 2);
+}
+
 void check_key(std::string_view op, const Tensor& key) {
   const Type& t = *type_of(key);
-  bool fits = t.dtype == DType::u32 && t.rank() > 0 && decide_equal(t.shape[t.rank() - 1], 2);
-  if (!fits)
+  if (!is_key(t))
     fail(t.dtype == DType::u32 ? Fault::value : Fault::type,
          Hint{"make one from a number: random.key(0)"}, "{}: a key is u32[2]: {}", op, t);
 }
@@ -63,6 +66,11 @@ bool is_number(const Tensor& x, double value) {
 Tensor parameter(std::string_view op, std::string_view name, const Tensor& x, const Shape& shape,
                  DType type) {
   check_kind(op, is_complex(type) ? every_type : ordered, x.dtype());
+  if (is_key(*type_of(x)) && (is_float(type) || is_complex(type)))
+    fail(Fault::type,
+         Hint{"pass it by name, as key=...",
+              "pass it as the last argument: random::normal(shape, 0.0, 1.0, DType::f32, key)"},
+         "{}: {} is a key: {}", op, name, *type_of(x));
   bool fits = x.rank() <= shape.rank();
   for (int k = 0; fits && k < x.rank(); ++k) {
     Dim extent = x.shape()[k];

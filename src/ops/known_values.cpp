@@ -13,10 +13,8 @@ namespace tn::ops {
 static bool is_unknown(const Tensor& x) {
   if (x.is_evaluated()) return false;
   Walk seen;
-  {
-    std::lock_guard lock(walk_mutex());
-    walk({&x, 1}, seen);
-  }
+  std::lock_guard lock(walk_mutex());  // another thread may free the leaves
+  walk({&x, 1}, seen);
   return std::any_of(seen.leaves.begin(), seen.leaves.end(),
                      [](Node* n) { return n->op == &param_leaf; });
 }

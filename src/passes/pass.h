@@ -52,6 +52,7 @@ struct Pass {
   std::string_view name, reason;
   Graph (*run)(const Graph& graph, PassContext& context);
   bool asked_for = false;
+  bool runs_when_off = false;  // it does less then
 };
 
 }  // namespace tn

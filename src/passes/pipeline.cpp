@@ -15,7 +15,7 @@ namespace {
 
 constexpr Pass kFirst[] = {
     {"inline", "a call hides its ops from everything below", inline_calls},
-    {"claim", "what no kernel runs whole is simplified as ops", claim_composites},
+    {"claim", "what no kernel runs whole is simplified as ops", claim_composites, false, true},
 };
 
 constexpr Pass kRound[] = {
@@ -150,7 +150,7 @@ Graph run_passes(const Graph& graph, PassContext& context, std::span<const Pass>
   int version = 1;
   for (const Pass& pass : passes) {
     if (left_unchanged[pass.name] == version) continue;
-    if (context.is_off(pass.name) && pass.run != claim_composites) continue;  // off: claims nothing
+    if (context.is_off(pass.name) && !pass.runs_when_off) continue;
     if (pass.asked_for && !context.is_asked_for(pass.name)) continue;
     stop_if_asked();
     Graph next = pass.run(now, context);

@@ -161,7 +161,8 @@ class DevicePart;
 struct Plan {
   int inputs = 0, scalars = 0;
   std::vector<Bound> constants;
-  std::vector<int64_t> bytes;  // of the plan's own buffers
+  std::vector<int64_t> given_bytes;  // of inputs, then of constants
+  std::vector<int64_t> bytes;        // of the plan's own buffers
   std::vector<Step> steps;
   struct Output {
     int32_t buffer;
@@ -199,9 +200,8 @@ struct Plan {
     int64_t bytes;
   };
   struct Parts {
-    void (*run)(const Plan& plan, std::span<const Bound> inputs, const Scalar* scalars,
-                std::span<Bound> outputs, bool* overwritten);
-    int32_t values = 0;
+    bool is_whole = false;        // one part, with the inputs and outputs of the plan
+    std::vector<Device> devices;  // of values, by number
     std::vector<Part> list;
     std::vector<Wanted> outputs;
   };
@@ -209,6 +209,7 @@ struct Plan {
   /// Of a device that plans its parts itself. Such a plan has no steps and no blocks.
   std::shared_ptr<const DevicePart> unplanned = {};
 
+  size_t bytes_given(size_t i) const { return static_cast<size_t>(given_bytes[i]); }
   int first_own() const { return inputs + static_cast<int>(constants.size()); }
 };
 

@@ -9,7 +9,7 @@
 
 namespace tn {
 
-enum class DeviceKind : uint8_t { cpu, cuda };
+enum class DeviceKind : uint8_t { cpu, cuda, count };
 
 /// A kind of device and its architecture: part of keys, options and files. Only the backend of the
 /// kind knows what an architecture is.

@@ -43,7 +43,11 @@ void register_devices(DeviceRuntime& runtime) {
   throw_internal("too many kinds of devices");
 }
 
-DeviceRuntime& runtime_of(Device device) { return *kinds[device.kind].load(); }
+DeviceRuntime& runtime_of(Device device) {
+  DeviceRuntime* its = device.kind < kMostKinds ? kinds[device.kind].load() : nullptr;
+  if (!its) fail("device: there are no devices of kind {}", device.kind);
+  return *its;
+}
 
 std::shared_ptr<const DevicePart> DeviceRuntime::part(Device, const Graph&, const CompileOptions&) {
   throw_internal("a device that plans its parts makes them");
@@ -64,8 +68,7 @@ DeviceRuntime& usable_runtime(Device device) {
   return runtime;
 }
 
-/// Fails as `who`.
-[[gnu::cold]] static Device device_named(std::string_view name, std::string_view who) {
+[[gnu::cold]] Device device_named(std::string_view name, std::string_view who) {
   std::string_view wanted = name.substr(0, name.find(':'));
   for (int k = 0; k < kMostKinds; ++k) {
     if (k > 0 && !kinds[k]) break;
@@ -82,8 +85,6 @@ DeviceRuntime& usable_runtime(Device device) {
   fail(Hint{format("the devices are {}", join(names(), ", "))}, "{}: no such device: '{}'", who,
        name);
 }
-
-Device::Device(std::string_view name) : Device(device_named(name, "device")) {}
 
 std::string to_text(Device device) {
   if (device.is_host()) return "cpu";
@@ -180,19 +181,19 @@ void wait_for(const Bound& value) {
   if (!buffer.device.is_host()) usable_runtime(buffer.device).wait(buffer);
 }
 
-void DeviceCopies::add(const Bound& value, const Bound& copy) {
+void DeviceCopies::add(const Bound& value, const Bound& copy, size_t bytes) {
   std::lock_guard lock(mutex_);
-  made_.push_back({value, copy});
+  made_.push_back({value, copy, bytes});
 }
 
-Bound DeviceCopies::at(Device device, const Bound& value) {
+Bound DeviceCopies::at(Device device, const Bound& value, size_t bytes) {
   if (value.is_absent() || value.buffer->device == device) return value;
   std::lock_guard lock(mutex_);
   for (const Copy& made : made_)
     if (made.value.buffer == value.buffer && made.value.offset == value.offset &&
-        made.copy.buffer->device == device)
+        made.bytes >= bytes && made.copy.buffer->device == device)
       return made.copy;
-  return made_.emplace_back(Copy{value, copy_to(device, value, value.bytes())}).copy;
+  return made_.emplace_back(Copy{value, copy_to(device, value, bytes), bytes}).copy;
 }
 
 void HostView::fetch(size_t bytes) {

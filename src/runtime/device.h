@@ -74,6 +74,9 @@ class DeviceRuntime {
 };
 
 /// Kinds register once, at load.
+/// The device that a user names. Fails as `who`.
+Device device_named(std::string_view name, std::string_view who);
+
 void register_devices(DeviceRuntime& runtime);
 /// Of a device that is not the host's.
 DeviceRuntime& runtime_of(Device device);
@@ -93,13 +96,14 @@ void wait_for(const Bound& value);
 /// Copies of values on devices, each made once. Threads may share it.
 class DeviceCopies {
  public:
-  Bound at(Device device, const Bound& value);
+  Bound at(Device device, const Bound& value, size_t bytes);
   /// One that is there.
-  void add(const Bound& value, const Bound& copy);
+  void add(const Bound& value, const Bound& copy, size_t bytes);
 
  private:
   struct Copy {
     Bound value, copy;
+    size_t bytes;
   };
   std::mutex mutex_;
   std::vector<Copy> made_;

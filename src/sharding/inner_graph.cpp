@@ -103,29 +103,12 @@ std::vector<std::vector<Val>> InnerGraph::neighbours() const {
   return list;
 }
 
-std::vector<GraphRef> graphs_of(const GraphOp& op) {
-  std::vector<GraphRef> list;
-  if (!op.attrs) return list;
-  AttrBuffer copy(*op.op->attrs, op.attr_data());
-  for (const Field& f : list_fields(*op.op->attrs, copy.data).items)
-    if (f.kind == FieldKind::graph) list.push_back(*static_cast<GraphRef*>(f.at));
-  return list;
-}
-
-const Attrs* with_graphs(const GraphOp& op, const std::vector<GraphRef>& graphs) {
-  AttrBuffer copy(*op.op->attrs, op.attr_data());
-  size_t next = 0;
-  for (const Field& f : list_fields(*op.op->attrs, copy.data).items)
-    if (f.kind == FieldKind::graph) *static_cast<GraphRef*>(f.at) = graphs[next++];
-  return intern(*op.op->attrs, copy.data);
-}
-
 std::optional<InnerGraph> inner_graph(const Graph& graph, const GraphOp& op) {
   auto rule = std::ranges::find(kControlFlow, op.op, &InsideRule::op);
   if (rule == std::end(kControlFlow))
     return op.op->rules->body ? std::optional(inside_composite(graph, op)) : std::nullopt;
   InnerGraph inner;
-  for (GraphRef one : graphs_of(op)) inner.values_of.push_back(append(inner.graph, *one));
+  for (GraphRef one : bodies_of(op)) inner.values_of.push_back(append(inner.graph, *one));
   return rule->inside(op, std::move(inner));
 }
 

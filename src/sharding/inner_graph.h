@@ -25,9 +25,4 @@ struct InnerGraph {
 /// What is inside an op; nothing where it has no graph, or one whose links are not known.
 std::optional<InnerGraph> inner_graph(const Graph& graph, const GraphOp& op);
 
-/// The graphs among an op's attributes.
-std::vector<GraphRef> graphs_of(const GraphOp& op);
-/// The attributes with other graphs.
-const Attrs* with_graphs(const GraphOp& op, const std::vector<GraphRef>& graphs);
-
 }  // namespace tn::sharding

@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "ir/body.h"
 #include "ops/collectives.h"
 #include "ops/op_decls.h"
 #include "ops/worker_parts.h"
-#include "sharding/inner_graph.h"
 
 namespace tn::sharding {
 
@@ -27,7 +27,7 @@ std::vector<bool> ops_of_one_worker(const Graph& graph) {
 bool has_borders(const Graph& graph) {
   return std::ranges::any_of(graph.ops, [](const GraphOp& op) {
     if (op.op == &ops::to_local || op.op == &ops::from_local) return true;
-    return std::ranges::any_of(graphs_of(op), [](GraphRef inner) { return has_borders(*inner); });
+    return std::ranges::any_of(bodies_of(op), [](GraphRef inner) { return has_borders(*inner); });
   });
 }
 

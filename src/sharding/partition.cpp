@@ -291,15 +291,15 @@ class Partition {
 
   const Attrs* attrs_for(int i, const Division& division, const Mesh& mesh, Types types) {
     const GraphOp& op = op_at(i);
-    std::vector<GraphRef> graphs = graphs_of(op);
+    std::vector<GraphRef> graphs = bodies_of(op);
     size_t ins = static_cast<size_t>(op.ins);
     bool stay = std::ranges::none_of(graphs, [](GraphRef g) { return has_borders(*g); });
     if (graphs.empty() || (division.is_whole() && stay))
       return local_attrs(op, from_.in_types(op), from_.out_types(op), types.first(ins),
                          types.subspan(ins));
-    for (size_t k = 0; k < graphs.size(); ++k)
-      graphs[k] = intern(divided_inside(i, division, mesh, *graphs[k], k).graph);
-    return with_graphs(op, graphs);
+    return with_bodies(op.attrs, [&, k = size_t{0}](GraphRef graph) mutable {
+      return intern(divided_inside(i, division, mesh, *graph, k++).graph);
+    });
   }
 
   /// Layouts of the values inside the op.
@@ -348,7 +348,7 @@ class Partition {
 
   /// Whether no graph among the attributes communicates or folds.
   bool divides_inside(int i, const Division& division) {
-    std::vector<GraphRef> graphs = graphs_of(op_at(i));
+    std::vector<GraphRef> graphs = bodies_of(op_at(i));
     for (size_t k = 0; k < graphs.size(); ++k) {
       Partitioned inside = divided_inside(i, division, finest_, *graphs[k], k);
       if (inside.transitions > 0 || inside.folds > 0) return false;

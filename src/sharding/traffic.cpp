@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "ir/body.h"
 #include "ops/collectives.h"
 #include "ops/control_flow.h"
 #include "ops/op_decls.h"
-#include "sharding/inner_graph.h"
 
 namespace tn::sharding {
 namespace {
@@ -39,7 +39,7 @@ Inside inside_of(const GraphOp& op, Inside at) {
 void add_traffic(const Graph& local, const Inside& at, std::vector<Traffic>& all) {
   for (const GraphOp& op : local.ops) {
     if (op.op == &scalar_leaf) continue;
-    for (GraphRef inner : graphs_of(op)) add_traffic(*inner, inside_of(op, at), all);
+    for (GraphRef inner : bodies_of(op)) add_traffic(*inner, inside_of(op, at), all);
     int share = share_of(*op.op);
     if (!share) continue;
     const auto& group = *static_cast<const ops::GroupAttrs*>(op.attr_data());  // the first of all

@@ -3,12 +3,12 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "ir/body.h"
 #include "ops/call.h"
 #include "ops/collectives.h"
 #include "ops/control_flow.h"
 #include "ops/op_decls.h"
 #include "ops/worker_parts.h"
-#include "sharding/inner_graph.h"
 
 namespace tn::sharding {
 namespace {
@@ -37,7 +37,7 @@ std::string meetings(const Graph& graph, std::string_view axis) {
       if (group.mesh_axis == axis) text += format("{} {};", op.op->name, *in);
     }
     std::string inside;
-    for (GraphRef inner : graphs_of(op)) inside += meetings(*inner, axis) + '|';
+    for (GraphRef inner : bodies_of(op)) inside += meetings(*inner, axis) + '|';
     if (inside.find(';') == inside.npos) continue;
     text += format("{}(", op.op->name);
     if (ops::control_kind(*op.op) == Kind::scan)

@@ -1,6 +1,5 @@
 // The graphs that follow from a body: its derivatives, and its run on a batch. Each is made by
 // running the body on parameters, transforming that, and capturing what comes of it.
-#include <cstring>
 #include <numeric>
 
 #include "ir/body.h"
@@ -27,22 +26,6 @@ Tensors params_like(const Tensors& like, const Mask& mask, Tensors& params) {
   for (const Tensor& t : chosen(like, mask)) made.push_back(make_param(type_of(t)));
   params.insert(params.end(), made.begin(), made.end());
   return made;
-}
-
-/// The attributes with graphs that have no effects either.
-const Attrs* without_effects(const Attrs* attrs) {
-  if (!attrs) return nullptr;
-  const AttrKind& kind = *attrs->kind;
-  std::vector<uint64_t> copy(kind.size / 8 + 1);
-  std::memcpy(copy.data(), attrs->data, kind.size);
-  bool any = false;
-  for (const Field& f : list_fields(kind, copy.data()).items) {
-    if (f.kind != FieldKind::graph) continue;
-    auto& graph = *static_cast<GraphRef*>(f.at);
-    graph = without_effects(graph);
-    any = true;
-  }
-  return any ? intern(kind, copy.data()) : attrs;
 }
 
 Derived follows(const Tensors& params, const Tensors& out, const Mask& outputs,
@@ -74,7 +57,8 @@ GraphRef without_effects(GraphRef from) {
                    std::vector<Val> stands_for(graph.types.size());
                    std::iota(stands_for.begin(), stands_for.end(), 0);
                    for (GraphOp& op : graph.ops) {
-                     op.attrs = without_effects(op.attrs);
+                     op.attrs =
+                         with_bodies(op.attrs, [](GraphRef body) { return without_effects(body); });
                      if (op.op == &ops::after)
                        stands_for[static_cast<size_t>(op.out)] =
                            stands_for[static_cast<size_t>(graph.in(op)[0])];

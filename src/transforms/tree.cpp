@@ -114,6 +114,18 @@ std::vector<std::string> paths_in(const Callback<void(Visitor&)>& tree) {
   return std::move(paths.all);
 }
 
+void check_like(std::string_view by, std::string_view what, const Callback<void(Visitor&)>& wanted,
+                const Callback<void(Visitor&)>& given) {
+  std::vector<std::string> a = paths_in(wanted), b = paths_in(given);
+  auto [at, other] = std::ranges::mismatch(a, b);
+  if (at == a.end() && other == b.end()) return;
+  auto named = [](const auto& list, auto place) {
+    return place == list.end() ? std::string("nothing") : format("'{}'", *place);
+  };
+  fail("{}: {} has another structure: {} in the place of {}", by, what, named(b, other),
+       named(a, at));
+}
+
 void fill(std::string_view by, Tensors leaves, const Callback<void(Visitor&)>& tree) {
   size_t places = paths_in(tree).size();
   if (places != leaves.size()) fail_leaves(by, places, leaves.size());

@@ -94,6 +94,7 @@ inline std::shared_ptr<Plan> diamond(int64_t n) {
   plan->inputs = 1, plan->scalars = 1;
   plan->target = cuda::target_of(80);
   int64_t bytes = n * 4;
+  plan->given_bytes = {bytes};
   plan->bytes = {bytes, bytes, bytes, bytes};
   plan->blocks = {{bytes}, {3 * 256}};
   plan->spots = {{1, 0}, {1, 256}, {1, 512}, {0, 0}};

@@ -188,6 +188,14 @@ TEST_CASE("errors of calls that are no ops have the line of the call") {
   CHECK(has_line([&] { model.save_weights("/no/such/file"); }));
   CHECK(has_line([&] { model.load_state_dict({}); }));
   CHECK(has_line([] { profile([] {}, 0); }));
+  CHECK(has_line([] { array({1, 2, 3}, {2}); }));
+  CHECK(has_line([] { array(std::vector{1.f, 2.f}, {3}); }));
+  CHECK(has_line([] { array({{1, 2}, {3}}); }));
+  CHECK(has_line([] { Device("no_such"); }));
+  CHECK(has_line([] { ones({2}).to("no_such"); }));
+  CHECK(has_line([] { DeviceScope scope("no_such"); }));
+  CHECK(has_line([] { tn::random::normal({2}, tn::random::key(0)); }));
+  CHECK(has_line([] { tn::random::uniform({2}, tn::random::key(0)); }));
 }
 
 TEST_CASE("errors of constructors have the line of the call") {

@@ -267,3 +267,15 @@ TEST_CASE("cuda: convolutions whose windows reach too far for kernels are refuse
       error_in([&] { kernel->run({node.attrs->data, in, out, from, to}); }),
       "conv: windows reach 6442450944 places along an axis, and GPUs count to 2147483647"));
 }
+
+TEST_CASE("cuda: an executable that is compiled for GPUs runs on the one of its arguments") {
+  WithGpu with(9);
+  mock().devices = 2;
+  Executable f = doubled();
+  for (const char* name : {"cuda:0", "cuda:1", "cuda:0"}) {
+    Tensor made = f({ones({4}, float32, Device(name))})[0];
+    CHECK(to_text(made.device()) == name);
+    CHECK(to_text(slot_of(made).data.load()->device) == name);
+  }
+  mock().devices = 1;
+}

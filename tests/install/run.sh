@@ -33,6 +33,11 @@ if cmake -S "$root/examples/template" -B "$work/both" -DCMAKE_PREFIX_PATH="$pref
   echo "find_package gave both libraries to one project" && exit 1
 fi
 grep -q "with the other library" "$work/log"
+if cmake -S "$root/examples/template" -B "$work/tree" -DCMAKE_PREFIX_PATH="$tree" \
+  >"$work/log" 2>&1; then
+  echo "find_package found a library in a build folder" && exit 1
+fi
+grep -q "is a build folder" "$work/log"
 
 # Saved executables need nothing of the environment; without a home the caller says that it trusts.
 for language in c cpp; do

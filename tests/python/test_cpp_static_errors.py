@@ -37,14 +37,33 @@ MISUSES = {
         "a rule for vmap takes the size of the batch, which arguments are batched",
     "tn::Tensor x; tn::scan([](tn::Tensor h, tn::Tensor x) { return h + x; }, x, x);":
         "the body returns the new carry and an output",
+    "tn::Tensor x; tn::compile([](tn::Tensor& a) { a += 1; return a; })(x);":
+        "a parameter is a reference that is not const, and changes to it would be lost",
+    "tn::Tensor x; tn::grad([](tn::Tensor a) { return a; }, 0)(x);":
+        "arguments are chosen by tn::wrt: tn::grad(f, tn::wrt<0>)",
+    "std::map<int, tn::Tensor> x; tn::grad([](std::map<int, tn::Tensor> a) { return a[0]; })(x);":
+        "the keys of a map are text",
+    "std::unordered_map<std::string, tn::Tensor> x; tn::tree::leaves(x);":
+        "an unordered map has no order of its tensors: use std::map",
+    "tn::tree::leaves(std::vector<bool>{true});": "std::vector<bool> does not hold its elements",
+    "tn::Tensor x; tn::compile([](tn::Tensor a) { return std::vector{a[0], a[1]}; })(x);":
+        "x[...] of a variable is no tensor yet: write tn::Tensor(x[0])",
+    "tn::Tensor x; x[0][1] = x;": "of a temporary: write x[{0, 1}] = y",
+    "tn::Tensor x; tn::sin(x) = x;": "of a temporary: write x[{0, 1}] = y",
+    "const tn::Tensor x; x[0] = x;": "of a temporary: write x[{0, 1}] = y",
+    "tn::Tensor x; tn::sum(x, true);": "bool",
+    "tn::Tensor x; tn::max(x, 0.5);": "double",
 }
 
 
 @pytest.mark.parametrize("use, said", MISUSES.items(), ids=MISUSES.values())
 def test_misuse_is_a_sentence(use: str, said: str, tmp_path: pathlib.Path) -> None:
     source = tmp_path / "misuse.cpp"
-    source.write_text(f"#include <tenon/tenon.h>\nint main() {{ {use} }}\n")
+    headers = "#include <tenon/tenon.h>\n#include <map>\n#include <unordered_map>\n"
+    source.write_text(f"{headers}int main() {{ {use} }}\n")
     command = [os.environ.get("CXX", "c++"), "-std=c++20", "-fsyntax-only", f"-I{INCLUDE}", source]
     made = subprocess.run(command, capture_output=True, text=True)
     assert made.returncode != 0
     assert said in made.stderr
+    if "returns nothing" in said:
+        assert said in made.stderr.split("error: ")[1]  # errors that follow from it come later

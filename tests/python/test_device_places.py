@@ -31,6 +31,13 @@ class TestMadeFromNothing:
         assert f(c).device == "cpu" and f.stats().traces == 2
         assert "the default device was cpu, now emu:0" in f.why_recompiled()[1]
 
+    def test_what_an_executable_makes(self):
+        f = tn.compile(lambda s: tn.ones(3) * s, args=[tn.InputInfo((), tn.float32)])
+        s = tn.array(2.0, device="cpu")
+        for device in ("cpu", A, "cpu", B):
+            with tn.device(device):
+                assert f(s).device == device
+
     def test_a_trace_for_another_device_says_so(self):
         f = tn.compile(lambda x: x + 1)
         f(tn.ones(3)), f(tn.ones(3, device=A))
@@ -178,6 +185,28 @@ print(os.waitpid(child, 0)[1])
         done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
         assert done.stdout == "0\n", done.stderr
 
+    def test_an_interrupt_while_async_eval_waits_for_room(self):
+        code = """
+import os, signal, threading, time, tenon as tn
+x = tn.ones(4, device="emu:0")
+def work():
+    return tn.while_loop(lambda s: s[0] < 10**9, lambda s: (s[0] + 1, s[1] * 0.5),
+                         (tn.array(0, device="emu:0"), x))[1]
+threading.Timer(0.5, os.kill, [os.getpid(), signal.SIGINT]).start()
+try:
+    for _ in range(10**6):
+        tn.async_eval(work())
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+os._exit(0)
+"""
+        env = os.environ | {"TENON_EMULATED_DEVICES": "2"}
+        child = subprocess.Popen([sys.executable, "-c", code], env=env, stdout=subprocess.PIPE)
+        try:
+            assert child.communicate(timeout=60)[0] == b"interrupted\n"
+        finally:
+            child.send_signal(signal.SIGKILL)
+
     def test_an_interrupted_program_ends(self):
         code = """
 import os, signal, threading, tenon as tn
@@ -195,3 +224,33 @@ with tn.device("emu:0"):
             assert child.communicate(timeout=60)[0] == b"interrupted\n"
         finally:
             child.send_signal(signal.SIGKILL)
+
+
+class TestBytesThatTravel:
+    """One number of a large tensor takes its own bytes to a device, not those behind it."""
+
+    def extra(self, call):
+        tn.synchronize()
+        tn.reset_peak_memory()
+        before = tn.active_memory()
+        call()
+        tn.synchronize()
+        return tn.peak_memory() - before
+
+    def test_numbers_and_constants(self):
+        big = tn.ones(1 << 22)
+        x = tn.ones(4, device=A)
+        number = big[7]
+        tn.eval(big, x, number)
+        given = tn.compile(lambda x, s: x * s)
+        held = tn.compile(lambda x: x * number)
+        saved = tn.compile(lambda x, s: x * s, args=[tn.InputInfo((4,), tn.float32), tn.InputInfo((), tn.float32)])
+        for f, args in ((given, (x, number)), (held, (x,)), (saved, (x, number))):
+            assert self.extra(lambda f=f, args=args: tn.eval(f(*args))) < 1 << 20
+
+    def test_copies_are_part_of_the_plan(self):
+        f = tn.compile(lambda x: (tn.sort(x * 2)).to(B) + 1)
+        f(tn.ones(3, device=A))
+        copies = [line for line in f.show("plan").splitlines() if line.startswith("copy ")]
+        assert copies == ["copy v2 from emu:0 to cpu, 12 bytes",
+                          "copy v3 from cpu to emu:1, 12 bytes"]

@@ -343,6 +343,7 @@ def test_shapes_types_and_edges():
 
 ERRORS = [
     (lambda: random.uniform(key=tn.zeros((2,))), "a key is u32[2]: f32[2]", TypeError),
+    (lambda: random.normal((2,), loc=random.key(0)), "loc is a key: u32[2]", TypeError),
     (lambda: random.uniform(key=tn.zeros((3,), dtype="uint32")), "a key is u32[2]", ValueError),
     (lambda: random.uniform(key=random.split(random.key(0))), "needs one key", ValueError),
     (lambda: random.uniform(shape=(-1,)), "negative", ValueError),

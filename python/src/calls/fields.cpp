@@ -150,8 +150,6 @@ void FieldSlot::write(char* attrs, PyObject* value, std::vector<nb::object>& kee
               });
 }
 
-static nb::str text(std::string_view s) { return nb::str(s.data(), s.size()); }
-
 static nb::object list_of(const auto& items, auto&& number) {
   nb::list made;
   for (const auto& item : items) made.append(number(item));
@@ -174,8 +172,8 @@ nb::object field_object(const Field& f) {
                             [](const Ints& v) { return list_of(v, [](int64_t i) { return i; }); },
                             [&](const Offsets& v) { return list_of(v, size); },
                             [](DType v) { return dtype_object(v); },
-                            [&](uint8_t v) -> nb::object { return text(f.choices[v]); },
-                            [](std::string_view v) -> nb::object { return text(v); },
+                            [&](uint8_t v) -> nb::object { return as_str(f.choices[v]); },
+                            [](std::string_view v) -> nb::object { return as_str(v); },
                             [](GraphRef) -> nb::object { return nb::none(); },
                             [](const Scalar& v) { return number_object(v); },
                         });

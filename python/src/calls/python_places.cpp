@@ -178,7 +178,7 @@ Loc public_place(PlaceTable& t) {
 }
 #endif
 
-std::string text_of(PyObject* unicode) {
+std::string text_or_empty(PyObject* unicode) {
   const char* text = unicode ? PyUnicode_AsUTF8(unicode) : nullptr;
   if (!text) PyErr_Clear();
   return text ? text : "";
@@ -192,8 +192,8 @@ Place resolve_place(uint32_t id) {
   FramePoint p = t.points[id];
   nb::error_scope keep;  // an error may be in flight
   Place place;
-  place.file = text_of(p.code->co_filename);
-  place.function = text_of(p.code->co_name);
+  place.file = text_or_empty(p.code->co_filename);
+  place.function = text_or_empty(p.code->co_name);
   place.line = p.offset < 0 ? -p.offset : PyCode_Addr2Line(p.code, p.offset);
   return place;
 }
@@ -232,7 +232,7 @@ std::string called_function() {
   }
   if (!outermost.is_valid()) return "";
   nb::object name = nb::module_::import_("tenon._advice").attr("public_name")(outermost);
-  return text_of(name.ptr());
+  return text_or_empty(name.ptr());
 }
 
 uint32_t enter_module(const std::string& path) {

@@ -9,8 +9,6 @@
 namespace tn::python {
 namespace {
 
-nb::str text(std::string_view s) { return nb::str(s.data(), s.size()); }
-
 /// The attributes that the sample's text sets, as keyword values.
 nb::dict keywords(const OpDef& op, const Sample& sample) {
   nb::dict made;
@@ -48,21 +46,21 @@ constexpr std::string_view kGradients[] = {"by_rule", "zero", "none"};
 
 nb::dict describe(const OpDef& op, const Sample& sample) {
   nb::dict row;
-  row["op"] = text(op.name);
+  row["op"] = as_str(op.name);
   nb::list aliases;
-  for (std::string_view alias : op.rules->aliases) aliases.append(text(alias));
+  for (std::string_view alias : op.rules->aliases) aliases.append(as_str(alias));
   row["aliases"] = aliases;
-  row["family"] = text(kFamilies[static_cast<size_t>(op.family)]);
+  row["family"] = as_str(kFamilies[static_cast<size_t>(op.family)]);
   row["recorded"] = op.recorded;
   nb::list names;
-  for (const ArgDef& arg : op.args) names.append(text(arg.name));
+  for (const ArgDef& arg : op.args) names.append(as_str(arg.name));
   row["arg_names"] = names;
   row["has_list"] = op.has_list();
   row["results"] = op.results.size();
   row["args"] = arg_types(op, sample);
   row["keywords"] = keywords(op, sample);
   row["text"] = format("{}({}{}{})", op.name, sample.args, *sample.attrs ? "; " : "", sample.attrs);
-  row["gradient"] = text(kGradients[static_cast<size_t>(op.gradient)]);
+  row["gradient"] = as_str(kGradients[static_cast<size_t>(op.gradient)]);
   row["lo"] = sample.lo;
   row["hi"] = sample.hi;
   nb::list dtypes;
@@ -84,7 +82,7 @@ void bind_samples(nb::module_& m) {
   });
   m.def("_op_names", [] {
     nb::list names;
-    for (const OpDef* op : surface_ops()) names.append(text(op->name));
+    for (const OpDef* op : surface_ops()) names.append(as_str(op->name));
     return names;
   });
 }

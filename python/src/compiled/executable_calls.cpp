@@ -17,6 +17,7 @@
 #include "eval/eval.h"
 #include "functions/executable.h"
 #include "ir/offset.h"
+#include "slots.h"
 #include "tenon/executable.h"
 #include "tensors/dims.h"
 #include "trees/tensor_tree.h"
@@ -64,9 +65,9 @@ struct PythonExecutable {
 bool is_none(PyObject* o) { return o == Py_None; }
 
 /// One call: arguments go to their parameters, then their leaves to tensors and sizes.
-class Call {
+class ExecutableCall {
  public:
-  explicit Call(const PythonExecutable& executable) : exe_(executable) {
+  explicit ExecutableCall(const PythonExecutable& executable) : exe_(executable) {
     given_.resize(exe_.parameters.size());
   }
 
@@ -184,13 +185,13 @@ class Call {
 PyObject* call(PyObject* self, PyObject* args, PyObject* keywords) noexcept {
   return for_user<PyObject*>(nullptr, [&] {
     if (!nb::inst_ready(self)) fail(Fault::type, "Executable: it was never initialised");
-    Call call(*nb::inst_ptr<PythonExecutable>(self));
+    ExecutableCall call(*nb::inst_ptr<PythonExecutable>(self));
     call.read(args, keywords);
     return call.run().release().ptr();
   });
 }
 
-PyType_Slot slots[] = {{Py_tp_call, reinterpret_cast<void*>(call)}, {0, nullptr}};
+PyType_Slot executable_slots[] = {{Py_tp_call, slot(call)}, {0, nullptr}};
 
 // Making -------------------------------------------------------------------------------------
 
@@ -256,9 +257,9 @@ Tensors trace(nb::handle f, const Tensors& args, const std::vector<Dim>& sizes) 
 
 using NamedTensor = std::pair<std::string, nb::object>;
 
-Executable compile(nb::object f, std::vector<InputInfo> inputs, std::string name, int level,
-                   int64_t memory_limit, PlanSettings plan,
-                   const std::vector<NamedTensor>& constants, nb::object surface) {
+Executable compile_ahead(nb::object f, std::vector<InputInfo> inputs, std::string name, int level,
+                         int64_t memory_limit, PlanSettings plan,
+                         const std::vector<NamedTensor>& constants, nb::object surface) {
   AheadSettings settings{.optimization_level = level, .name = std::move(name)};
   settings.memory_limit = memory_limit;
   settings.plan = std::move(plan);
@@ -283,7 +284,7 @@ Executable load(const std::filesystem::path& path, bool trust, std::optional<boo
   return Executable::load(path.string(), {.trust = trust, .verify = verify});
 }
 
-MemoryReport memory(const Executable& program) {
+MemoryReport memory_of(const Executable& program) {
   HostUnlocked unlocked;
   const Program& inner = *program.state()->program;
   return memory_report(*inner.plan(inner.signature().opt));
@@ -294,7 +295,7 @@ std::string user_place() {
   return at.file.empty() ? "" : format("{}:{}", at.file, at.line);
 }
 
-void bind_stats(nb::module_& m) {
+void bind_executable_stats(nb::module_& m) {
   using Stats = ExecutableStats;
   nb::class_<Stats>(m, "ExecutableStats", "The contents and the statistics of an executable.")
       .def_ro("calls", &Stats::calls)
@@ -319,7 +320,7 @@ void bind_program(nb::module_& m) {
       .def_prop_ro("num_outputs", [](const Executable& e) { return e.outputs().size(); })
       .def_prop_ro("surface", &Executable::surface)
       .def_prop_ro("peak_bytes", &Executable::peak_bytes, users_call)
-      .def("memory", memory, users_call)
+      .def("memory", memory_of, users_call)
       .def("source", &Executable::source, users_call)
       .def("show", &Executable::show, users_call)
       .def("stats", &Executable::stats)
@@ -331,7 +332,7 @@ void bind_program(nb::module_& m) {
 }  // namespace
 
 void bind_executable(nb::module_& m) {
-  bind_stats(m);
+  bind_executable_stats(m);
   nb::class_<InputInfo>(m, "_InputInfo")
       .def(nb::new_(&make_input), nb::arg("name"), nb::arg("shape"), nb::arg("dtype").none(),
            nb::arg("place"))
@@ -342,12 +343,12 @@ void bind_executable(nb::module_& m) {
         return info.is_size ? nb::none() : dtype_object(info.dtype);
       });
   bind_program(m);
-  nb::class_<PythonExecutable>(m, "_Executable", nb::type_slots(slots))
+  nb::class_<PythonExecutable>(m, "_Executable", nb::type_slots(executable_slots))
       .def("__init__", init, nb::arg("program"), nb::arg("parameters"), nb::arg("fixed"),
            nb::arg("results").none())
       .def_ro("_program", &PythonExecutable::program);
   m.attr("_largest_size") = Dim::kLargestSymbol;
-  m.def("_compile_ahead", compile, users_call);
+  m.def("_compile_ahead", compile_ahead, users_call);
   bind_c_files(m);
   m.def("_user_place", user_place, "The user's call under way, as \"file:line\".");
 }

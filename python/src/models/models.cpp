@@ -6,6 +6,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "base/error.h"
+#include "calls/list_function.h"
 #include "core.h"
 #include "functions/traced.h"
 #include "ir/watch.h"
@@ -27,13 +28,6 @@ Role read_role(std::string_view name) {
   if (found == std::end(kRoles))
     fail("Terminal: no role '{}'; there are {}", name, join(kRoles, ", "));
   return static_cast<Role>(found - kRoles);
-}
-
-Tensors read_tensors(nb::handle list) {
-  Tensors tensors;
-  for (nb::handle item : nb::cast<nb::sequence>(list))
-    tensors.push_back(item.is_none() ? Tensor() : read_tensor(item.ptr(), "a block"));
-  return tensors;
 }
 
 /// Tensors by name. `argument` is that of `evaluate`.
@@ -113,7 +107,7 @@ Block make_block(std::string kind, nb::list terminals, std::map<std::string, int
     OwnPlaces places;
     nb::object key = block.key.defined() ? wrapped(Tensor(block.key)) : nb::none();
     nb::object made = call.get()(tensor_list(Tensors(block.in)), block.training, key);
-    return read_tensors(made);
+    return read_tensors(made, "a block");
   };
   return def;
 }
@@ -242,7 +236,7 @@ nb::tuple python_files(const Functions& functions, std::string_view target, nb::
 struct HeldValues {
   Tensors values;
   bool are(nb::handle others) const {
-    Tensors given = read_tensors(others);
+    Tensors given = read_tensors(others, "a block");
     return std::ranges::equal(
         values, given, [](const Tensor& a, const Tensor& b) { return &slot_of(a) == &slot_of(b); });
   }
@@ -250,14 +244,15 @@ struct HeldValues {
 
 /// Files are run, not recorded: transforms would miss what they do with these.
 void refuse_transforms(nb::handle given) {
-  if (std::ranges::any_of(read_tensors(given), is_watched))
+  if (std::ranges::any_of(read_tensors(given, "a block"), is_watched))
     fail(Hint{"give output_gradients to evaluate, or compile for CpuBackend"},
          "evaluate: cannot transform a model that was compiled to a file");
 }
 
 /// backward() fails where it comes to what a file made from these.
 void end_derivatives(nb::handle given, nb::handle results) {
-  if (lead_to_leaves(read_tensors(given))) mark_blocked(read_tensors(results));
+  if (lead_to_leaves(read_tensors(given, "a block")))
+    mark_blocked(read_tensors(results, "a block"));
 }
 
 /// `state` may be None; `ranges` are (least, best, most) of open sizes by name.
@@ -349,11 +344,14 @@ void bind_models(nb::module_& m) {
             return tensor_list(output_cotangents(f, read_values(given, "output_gradients")));
           },
           users_call)
-      .def("forward", [](const Functions& f,
-                         nb::handle given) { return tensor_list(f.forward(read_tensors(given))); })
+      .def("forward",
+           [](const Functions& f, nb::handle given) {
+             return tensor_list(f.forward(read_tensors(given, "a block")));
+           })
       .def("gradients",
            [](const Functions& f, nb::handle given, nb::handle cotangents) {
-             return tensor_list(f.gradients(read_tensors(given), read_tensors(cotangents)));
+             return tensor_list(
+                 f.gradients(read_tensors(given, "a block"), read_tensors(cotangents, "a block")));
            })
       .def("first_values",
            [](const Functions& f, nb::handle key) {
@@ -363,7 +361,7 @@ void bind_models(nb::module_& m) {
       .def("text", [](const Functions& f, std::string_view stage) { return f.text(stage); });
 
   nb::class_<HeldValues>(m, "_HeldValues")
-      .def(nb::new_([](nb::handle values) { return HeldValues{read_tensors(values)}; }))
+      .def(nb::new_([](nb::handle values) { return HeldValues{read_tensors(values, "a block")}; }))
       .def("are", &HeldValues::are)
       .def("values", [](const HeldValues& held) { return tensor_list(Tensors(held.values)); });
 }

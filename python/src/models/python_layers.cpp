@@ -57,8 +57,6 @@ const LayerSpec& spec_of_layer(std::string_view name) {
   return specs.emplace_back(*def);
 }
 
-nb::str as_str(std::string_view s) { return nb::str(s.data(), s.size()); }
-
 /// What errors call a module: its class, which may be the user's.
 std::string_view layer_name(nb::handle module) { return Py_TYPE(module.ptr())->tp_name; }
 

@@ -7,6 +7,7 @@
 #include "ir/node.h"
 #include "ir/offset.h"
 #include "ir/sizes.h"
+#include "slots.h"
 
 namespace tn::python {
 namespace {
@@ -15,8 +16,6 @@ struct SymbolicSize {
   Offset value;
 };
 PyTypeObject* dim_type = nullptr;
-
-PyObject* not_implemented() { Py_RETURN_NOTIMPLEMENTED; }
 
 /// An int of Python's or a Dim.
 bool read_whole(PyObject* o, Offset& out) {
@@ -65,7 +64,7 @@ PyObject* other(PyObject* a, PyObject* b) noexcept {
 }
 
 /// Small whole powers are products.
-PyObject* power(PyObject* a, PyObject* b, PyObject* modulus) noexcept {
+PyObject* power_of_dims(PyObject* a, PyObject* b, PyObject* modulus) noexcept {
   if (modulus != Py_None) return not_implemented();
   return for_user<PyObject*>(nullptr, [&]() -> PyObject* {
     Offset x, y, product = 1;
@@ -77,7 +76,7 @@ PyObject* power(PyObject* a, PyObject* b, PyObject* modulus) noexcept {
   });
 }
 
-PyObject* divide_both(PyObject* a, PyObject* b) noexcept {
+PyObject* divide_dims(PyObject* a, PyObject* b) noexcept {
   nb::object quotient = nb::steal(PyNumber_FloorDivide(a, b));
   nb::object rest = nb::steal(quotient.is_valid() ? PyNumber_Remainder(a, b) : nullptr);
   return rest.is_valid() ? PyTuple_Pack(2, quotient.ptr(), rest.ptr()) : nullptr;
@@ -103,7 +102,7 @@ bool decide(int how, Offset a, Offset b) {
   }
 }
 
-PyObject* compare(PyObject* a, PyObject* b, int how) noexcept {
+PyObject* compare_dims(PyObject* a, PyObject* b, int how) noexcept {
   return for_user<PyObject*>(nullptr, [&]() -> PyObject* {
     Offset x, y;
     if (read_whole(a, x) && read_whole(b, y)) return PyBool_FromLong(decide(how, x, y));
@@ -115,33 +114,34 @@ PyObject* compare(PyObject* a, PyObject* b, int how) noexcept {
 Offset value_in(PyObject* self) { return nb::inst_ptr<SymbolicSize>(self)->value; }
 
 template <class F>
-PyObject* unary(PyObject* self, F make) noexcept {
+PyObject* unary_of_dim(PyObject* self, F make) noexcept {
   return for_user<PyObject*>(nullptr, [&] { return make(value_in(self)); });
 }
 
 PyObject* negative(PyObject* self) noexcept {
-  return unary(self, [](Offset n) { return size_object(Offset(0) - n).release().ptr(); });
+  return unary_of_dim(self, [](Offset n) { return size_object(Offset(0) - n).release().ptr(); });
 }
 PyObject* positive(PyObject* self) noexcept { return Py_NewRef(self); }
 PyObject* absolute(PyObject* self) noexcept {
-  return unary(self, [](Offset n) {
+  return unary_of_dim(self, [](Offset n) {
     return size_object(decide_at_least(n, 0) ? n : Offset(0) - n).release().ptr();
   });
 }
-PyObject* to_int(PyObject* self) noexcept {
-  return unary(self, [](Offset n) { return PyLong_FromLongLong(n.value()); });
+PyObject* dim_to_int(PyObject* self) noexcept {
+  return unary_of_dim(self, [](Offset n) { return PyLong_FromLongLong(n.value()); });
 }
-PyObject* to_float(PyObject* self) noexcept {
-  return unary(self, [](Offset n) { return PyFloat_FromDouble(static_cast<double>(n.value())); });
+PyObject* dim_to_float(PyObject* self) noexcept {
+  return unary_of_dim(self,
+                      [](Offset n) { return PyFloat_FromDouble(static_cast<double>(n.value())); });
 }
-int truth(PyObject* self) noexcept {
+int truth_of_dim(PyObject* self) noexcept {
   return for_user(-1, [&] { return static_cast<int>(decide(Py_NE, value_in(self), 0)); });
 }
-Py_hash_t hash(PyObject* self) noexcept {
-  nb::object value = nb::steal(to_int(self));
+Py_hash_t hash_of_dim(PyObject* self) noexcept {
+  nb::object value = nb::steal(dim_to_int(self));
   return value.is_valid() ? PyObject_Hash(value.ptr()) : -1;
 }
-PyObject* text(PyObject* self) noexcept {
+PyObject* text_of_dim(PyObject* self) noexcept {
   return guarded<PyObject*>(nullptr,
                             [&] { return PyUnicode_FromString(to_text(value_in(self)).c_str()); });
 }
@@ -149,12 +149,7 @@ PyObject* text(PyObject* self) noexcept {
 Offset plus(Offset a, Offset b) { return a + b; }
 Offset minus(Offset a, Offset b) { return a - b; }
 
-template <class F>
-void* slot(F* f) {
-  return reinterpret_cast<void*>(f);
-}
-
-PyType_Slot slots[] = {
+PyType_Slot dim_slots[] = {
     {Py_nb_add, slot(whole<plus, PyNumber_Add>)},
     {Py_nb_subtract, slot(whole<minus, PyNumber_Subtract>)},
     {Py_nb_multiply, slot(whole<times, PyNumber_Multiply>)},
@@ -166,19 +161,19 @@ PyType_Slot slots[] = {
     {Py_nb_xor, slot(other<PyNumber_Xor, false>)},
     {Py_nb_lshift, slot(other<PyNumber_Lshift, false>)},
     {Py_nb_rshift, slot(other<PyNumber_Rshift, false>)},
-    {Py_nb_divmod, slot(divide_both)},
-    {Py_nb_power, slot(power)},
+    {Py_nb_divmod, slot(divide_dims)},
+    {Py_nb_power, slot(power_of_dims)},
     {Py_nb_negative, slot(negative)},
     {Py_nb_positive, slot(positive)},
     {Py_nb_absolute, slot(absolute)},
-    {Py_nb_bool, slot(truth)},
-    {Py_nb_int, slot(to_int)},
-    {Py_nb_float, slot(to_float)},
-    {Py_nb_index, slot(to_int)},
-    {Py_tp_richcompare, slot(compare)},
-    {Py_tp_hash, slot(hash)},
-    {Py_tp_repr, slot(text)},
-    {Py_tp_str, slot(text)},
+    {Py_nb_bool, slot(truth_of_dim)},
+    {Py_nb_int, slot(dim_to_int)},
+    {Py_nb_float, slot(dim_to_float)},
+    {Py_nb_index, slot(dim_to_int)},
+    {Py_tp_richcompare, slot(compare_dims)},
+    {Py_tp_hash, slot(hash_of_dim)},
+    {Py_tp_repr, slot(text_of_dim)},
+    {Py_tp_str, slot(text_of_dim)},
     {0, nullptr},
 };
 
@@ -208,13 +203,13 @@ Offset read_size(PyObject* object, std::string_view what, std::string_view op) {
 
 void bind_dims(nb::module_& m) {
   nb::class_<SymbolicSize> type(
-      m, "Dim", nb::type_slots(slots),
+      m, "Dim", nb::type_slots(dim_slots),
       "A size of a tensor inside a compiled function that serves several sizes.\n\n"
       "Arithmetic with integers and other sizes gives sizes, with fractions a number that is "
       "known\n"
       "when the function runs. A comparison is decided as in the call being traced, and holds for\n"
       "calls in which it comes out the same; where Python needs the integer itself (int, range,\n"
-      "len, hash), the size is fixed.");
+      "len, hash_of_dim), the size is fixed.");
   dim_type = reinterpret_cast<PyTypeObject*>(type.ptr());
 }
 

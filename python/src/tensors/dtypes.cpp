@@ -8,6 +8,7 @@
 #include "core.h"
 #include "ir/dtype.h"
 #include "runtime/device.h"
+#include "slots.h"
 
 namespace tn::python {
 namespace {
@@ -82,7 +83,7 @@ bool read_foreign(PyObject* object, DType& out) {
   return name.is_valid() && read_name(text_in(name.ptr()), out);
 }
 
-PyObject* compare(PyObject* a, PyObject* b, int how) noexcept {
+PyObject* compare_dtypes(PyObject* a, PyObject* b, int how) noexcept {
   return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
     if (how != Py_EQ && how != Py_NE) Py_RETURN_NOTIMPLEMENTED;
     DType other;
@@ -92,16 +93,15 @@ PyObject* compare(PyObject* a, PyObject* b, int how) noexcept {
 }
 
 // A type equals its name, so they share a hash.
-Py_hash_t hash(PyObject* self) noexcept {
+Py_hash_t hash_of_dtype(PyObject* self) noexcept {
   return guarded<Py_hash_t>(-1, [&] {
     std::string_view name = name_of(nb::cast<DTypeObject&>(nb::handle(self)).type);
-    return PyObject_Hash(nb::str(name.data(), name.size()).ptr());
+    return PyObject_Hash(as_str(name).ptr());
   });
 }
 
-PyType_Slot dtype_slots[] = {{Py_tp_richcompare, reinterpret_cast<void*>(compare)},
-                             {Py_tp_hash, reinterpret_cast<void*>(hash)},
-                             {0, nullptr}};
+PyType_Slot dtype_slots[] = {
+    {Py_tp_richcompare, slot(compare_dtypes)}, {Py_tp_hash, slot(hash_of_dtype)}, {0, nullptr}};
 
 /// The type NumPy holds the elements in: float32 for those it does not have.
 nb::object numpy_dtype(DType type) {

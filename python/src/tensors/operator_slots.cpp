@@ -6,6 +6,7 @@
 #include "ir/number.h"
 #include "ir/trace.h"
 #include "ir/watch.h"
+#include "slots.h"
 #include "tenon/backward.h"
 #include "tenon/debug.h"
 
@@ -44,8 +45,6 @@ constexpr std::string_view kTexts[kSymbols] = {
     "+",  "-", "*",  "/",  "//", "%", "**", "@", "&", "|", "^",  "<<",
     ">>", "<", "<=", "==", "!=", ">", ">=", "-", "+", "~", "abs"};
 const OpDef* found_ops[kSymbols];
-
-PyObject* not_implemented() { Py_RETURN_NOTIMPLEMENTED; }
 
 const OpDef& op_of(Symbol symbol) {
   const OpDef* op = found_ops[symbol];
@@ -271,11 +270,6 @@ int contains(PyObject* self, PyObject* value) noexcept {
     evaluate(any);
     return static_cast<int>(item_of(any).integer);
   });
-}
-
-template <class F>
-void* slot(F* f) {
-  return reinterpret_cast<void*>(f);
 }
 
 }  // namespace

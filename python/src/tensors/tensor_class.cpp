@@ -74,8 +74,6 @@ void check_exportable(const Tensor& tensor) {
 
 namespace {
 
-Tensor& self_of(nb::handle self) { return self_tensor(self.ptr()); }
-
 nb::object nested_list(const Tensor& t, int axis, const char*& at) {
   if (axis == t.rank()) {
     nb::object made = element_object(t.dtype(), at);
@@ -91,7 +89,7 @@ nb::object nested_list(const Tensor& t, int axis, const char*& at) {
 
 nb::object to_list(nb::handle self) {
   UserCall call;
-  Tensor t = self_of(self).to(Device());
+  Tensor t = self_tensor(self).to(Device());
   evaluate(t);
   const char* at = static_cast<const char*>(t.data());
   return nested_list(t, 0, at);
@@ -99,7 +97,7 @@ nb::object to_list(nb::handle self) {
 
 nb::object item(nb::handle self, nb::args index) {
   UserCall call;
-  Tensor t = self_of(self);
+  Tensor t = self_tensor(self);
   if (index.size() > 0)
     fail(Fault::type, Hint{"x[i].item(), or x.flatten()[i].item()"}, "item: takes no arguments");
   if (t.size() != 1) fail("item: needs a tensor of one element: {}", to_text(*type_of(t)));
@@ -113,12 +111,12 @@ nb::object to_array(nb::handle self, nb::handle dtype, nb::handle wanted) {
   UserCall call;
   Copy copy = read_copy(wanted, Copy::if_needed);
   nb::module_ numpy = nb::module_::import_("numpy");
-  bool exported = buffer_format(self_of(self).dtype()) != nullptr;
-  if (!self_of(self).device().is_host()) check_may_copy(copy);
+  bool exported = buffer_format(self_tensor(self).dtype()) != nullptr;
+  if (!self_tensor(self).device().is_host()) check_may_copy(copy);
   nb::object source = nb::borrow(self);
   if (!exported) {
     if (copy == Copy::never)
-      fail("__array__: {} cannot be exported without a copy", name_of(self_of(self).dtype()));
+      fail("__array__: {} cannot be exported without a copy", name_of(self_tensor(self).dtype()));
     source = self.attr("astype")(dtype_object(DType::f32));
   }
   nb::object view = checked(PyMemoryView_FromObject(source.ptr()));
@@ -127,7 +125,7 @@ nb::object to_array(nb::handle self, nb::handle dtype, nb::handle wanted) {
     nb::object same = array.attr("dtype").attr("__eq__")(numpy.attr("dtype")(dtype));
     bool converts = !nb::cast<bool>(same);
     if (converts && copy == Copy::never)
-      fail("__array__: {} cannot become {} without a copy", name_of(self_of(self).dtype()),
+      fail("__array__: {} cannot become {} without a copy", name_of(self_tensor(self).dtype()),
            nb::repr(dtype).c_str());
     if (converts) return array.attr("astype")(dtype);
   }
@@ -136,7 +134,7 @@ nb::object to_array(nb::handle self, nb::handle dtype, nb::handle wanted) {
 
 nb::object complex_of(nb::handle self) {
   UserCall call;
-  Tensor t = self_of(self);
+  Tensor t = self_tensor(self);
   if (t.size() != 1)
     fail(Fault::type, "complex: needs a tensor of one element: {}", to_text(*type_of(t)));
   evaluate(t);
@@ -153,7 +151,7 @@ void construct(Tensor* self, nb::handle data, nb::handle dtype) {
 
 std::string text(nb::handle self) {
   UserCall call;
-  Tensor t = self_of(self);
+  Tensor t = self_tensor(self);
   evaluate(t);
   return t.to_string();
 }
@@ -162,15 +160,15 @@ nb::object format_element(nb::handle self, nb::handle form) {
   UserCall call;
   bool plain = nb::len(form) == 0;
   if (plain) return nb::str(text(self).c_str());
-  if (self_of(self).rank() != 0)
+  if (self_tensor(self).rank() != 0)
     fail(Fault::type, "format: {} needs a tensor of rank 0: {}", nb::repr(form).c_str(),
-         to_text(*type_of(self_of(self))));
+         to_text(*type_of(self_tensor(self))));
   return nb::steal(PyObject_Format(item(self, {}).ptr(), form.ptr()));
 }
 
 nb::object transposed(nb::handle self) {
   UserCall call;
-  const Tensor& t = self_of(self);
+  const Tensor& t = self_tensor(self);
   if (t.rank() == 0) return nb::borrow(self);
   return wrapped(call_op("permute_dims", {t}));
 }
@@ -179,32 +177,32 @@ template <class F>
 auto unary_property(F op) {
   return [op](nb::handle self) {
     UserCall call;
-    return wrapped(call_op(op, {self_of(self)}));
+    return wrapped(call_op(op, {self_tensor(self)}));
   };
 }
 
 void add_properties(nb::class_<Tensor>& type) {
   type.def_prop_ro(
-          "shape", [](nb::handle s) { return shape_tuple(self_of(s).shape()); },
+          "shape", [](nb::handle s) { return shape_tuple(self_tensor(s).shape()); },
           "The extents, outermost first.")
       .def_prop_ro(
-          "dtype", [](nb::handle s) { return dtype_object(self_of(s).dtype()); },
+          "dtype", [](nb::handle s) { return dtype_object(self_tensor(s).dtype()); },
           "The element type.")
       .def_prop_ro(
-          "device", [](nb::handle s) { return device_object(self_of(s).device()); },
+          "device", [](nb::handle s) { return device_object(self_tensor(s).device()); },
           "The device of the elements.")
       .def_prop_ro(
-          "ndim", [](nb::handle s) { return self_of(s).rank(); }, "Number of axes.")
+          "ndim", [](nb::handle s) { return self_tensor(s).rank(); }, "Number of axes.")
       .def_prop_ro(
-          "rank", [](nb::handle s) { return self_of(s).rank(); }, "Number of axes.")
+          "rank", [](nb::handle s) { return self_tensor(s).rank(); }, "Number of axes.")
       .def_prop_ro(
-          "size", [](nb::handle s) { return size_object(self_of(s).shape().elements()); },
+          "size", [](nb::handle s) { return size_object(self_tensor(s).shape().elements()); },
           "Number of elements.")
       .def_prop_ro(
-          "itemsize", [](nb::handle s) { return size_of(self_of(s).dtype()); },
+          "itemsize", [](nb::handle s) { return size_of(self_tensor(s).dtype()); },
           "Bytes of one element.")
       .def_prop_ro(
-          "nbytes", [](nb::handle s) { return self_of(s).bytes(); }, "Bytes of all elements.")
+          "nbytes", [](nb::handle s) { return self_tensor(s).bytes(); }, "Bytes of all elements.")
       .def_prop_ro("T", transposed, "The axes in reverse order.")
       .def_prop_ro("mT", unary_property("matrix_transpose"), "The last two axes exchanged.")
       .def_prop_ro("real", unary_property("real"), "The real part.")
@@ -228,19 +226,19 @@ void add_values(nb::class_<Tensor>& type) {
           "eval",
           [](nb::handle s) {
             UserCall call;
-            evaluate(self_of(s));
+            evaluate(self_tensor(s));
             return nb::borrow(s);
           },
           "Computes the value if it is pending, and returns the tensor.")
       .def(
-          "graph", [](nb::handle s) { return self_of(s).graph(); },
+          "graph", [](nb::handle s) { return self_tensor(s).graph(); },
           "The pending ops behind this tensor, as text.")
       .def(
           "to_device",
           [](nb::handle s, nb::handle device, nb::handle) {
             UserCall call;
             Device wanted = read_device(device.ptr());
-            Tensor x = self_of(s);
+            Tensor x = self_tensor(s);
             return x.device() == wanted ? nb::borrow(s) : wrapped(x.to(wanted));
           },
           nb::arg("device").none(), nb::kw_only(), nb::arg("stream") = nb::none());

@@ -9,14 +9,12 @@
 namespace tn::python {
 namespace {
 
-Tensor& self_of(nb::handle self) { return self_tensor(self.ptr()); }
-
 /// The handle stays valid whatever other threads bind it to meanwhile.
-Tensor value_of(nb::handle self) { return self_of(self); }
+Tensor value_of(nb::handle self) { return self_tensor(self); }
 
 void set_requires_grad(nb::handle self, bool wanted) {
   UserCall call;
-  require_grad(self_of(self), wanted);
+  require_grad(self_tensor(self), wanted);
 }
 
 nb::object gradient_of(nb::handle self) {
@@ -105,7 +103,7 @@ void bind_backward(nb::module_& m) {
         [](nb::handle x) { return (watch_bits(*value_of(x).node()) & kRefused) != 0; });
   m.def(
       "_rebind",
-      [](nb::handle tensor, nb::handle value) { rebind(self_of(tensor), value_of(value)); },
+      [](nb::handle tensor, nb::handle value) { rebind(self_tensor(tensor), value_of(value)); },
       users_call);
 }
 

@@ -281,7 +281,7 @@ void give_results(const RunMemory& memory, std::span<Bound> outputs) {
 
 void run(const Plan& plan, std::span<const Bound> inputs, const Scalar* scalars,
          std::span<Bound> outputs, bool* overwritten) {
-  if (plan.parts) return plan.parts->run(plan, inputs, scalars, outputs, overwritten);
+  if (plan.parts) return run_parts(plan, inputs, scalars, outputs, overwritten);
   StackArray<BufferRef, 8> blocks(plan.blocks.size());
   take_blocks(plan, {}, inputs, blocks.data());
   RunEvents events(plan);

@@ -80,9 +80,9 @@ class CudaRuntime final : public DeviceRuntime {
     take_blocks(plan, placed->device, inputs, blocks.data());  // before others hold inputs
     StackArray<Bound, 16> in(inputs.size());
     for (size_t i = 0; i < inputs.size(); ++i) {  // single values of the host travel
-      Bound there = copy_to(placed->device, inputs[i], inputs[i].bytes());
+      Bound there = copy_to(placed->device, inputs[i], plan.bytes_given(i));
       its.join(there.buffer->ready);
-      in[i] = aligned(its, std::move(there));
+      in[i] = aligned(its, std::move(there), plan.bytes_given(i));
     }
     BufferRef room;
     if (state.room_bytes() > 0)
@@ -118,9 +118,8 @@ class CudaRuntime final : public DeviceRuntime {
   static constexpr size_t kCopiedAhead = 64 << 10;
 
   /// Kernels read 16 bytes at once: a part of a tensor that begins in between is copied.
-  Bound aligned(Gpu& its, Bound value) {
+  Bound aligned(Gpu& its, Bound value, size_t bytes) {
     if (address_of(value) % 16 == 0) return value;
-    size_t bytes = value.bytes();
     Bound made{tn::allocate(bytes, value.buffer->device), 0};
     made.buffer->ready = its.copy_within(address_of(made), address_of(value), bytes);
     return made;

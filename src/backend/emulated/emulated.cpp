@@ -173,8 +173,8 @@ class Emulated : public DeviceRuntime {
     std::vector<BufferRef> blocks(plan.blocks.size());
     take_blocks(plan, placed->device, inputs, blocks.data());  // before others hold donated inputs
     std::vector<Bound> in;
-    for (const Bound& value : inputs)  // single values of the host travel
-      in.push_back(copy_to(placed->device, value, value.bytes()));
+    for (size_t i = 0; i < inputs.size(); ++i)  // single values of the host travel
+      in.push_back(copy_to(placed->device, inputs[i], plan.bytes_given(i)));
     std::vector<BufferRef> given_blocks = blocks;
     give_results({plan, in, placed->constants, given_blocks.data()}, outputs);
     std::vector<uint64_t> numbers = needed(in);

@@ -293,11 +293,7 @@ class PlanPrinter {
 
   std::vector<CBody> bodies_of(const CallStep& source) {
     std::vector<CBody> bodies;
-    if (!source.attrs) return bodies;
-    void* data = const_cast<char*>(source.attrs->data);
-    for (const Field& f : list_fields(*source.op->attrs, data).items)
-      if (f.kind == FieldKind::graph)
-        bodies.push_back(file_.print_body(**static_cast<GraphRef*>(f.at)));
+    for (GraphRef body : tn::bodies_of(source.attrs)) bodies.push_back(file_.print_body(*body));
     return bodies;
   }
 
