@@ -51,6 +51,17 @@ def attention(row):
     timed(row, f, q, k, v)
 
 
+def attention_back(row):
+    q, k, v, ct = (bf16(*w.ATTENTION) for _ in range(4))
+
+    def f(q, k, v, ct):
+        attend = lambda q, k, v: tn.scaled_dot_product_attention(q, k, v, is_causal=True)
+        out, back = tn.vjp(attend, [q, k, v])
+        return out, back(ct)
+
+    timed(row, f, q, k, v, ct)
+
+
 def layer_norm(row):
     timed(row, tn.nn.LayerNorm(w.SQUARE[1]).to(gpu), normal(*w.SQUARE))
 
@@ -155,6 +166,7 @@ FUNCTIONS = {
     "bf16_product": lambda row: timed(row, lambda a: a @ a, bf16(4096, 4096)),
     "linear_gelu": linear_gelu,
     "attention": attention,
+    "attention_back": attention_back,
     "tiny": tiny,
     "mlp": mlp,
     "gpt2": gpt2,

@@ -39,6 +39,18 @@ def attention(row):
     timed(row, lambda q, k, v: f.scaled_dot_product_attention(q, k, v, is_causal=True), q, k, v)
 
 
+def attention_back(row):
+    q, k, v = (bf16(*w.ATTENTION).requires_grad_() for _ in range(3))
+    ct = bf16(*w.ATTENTION)
+
+    def attend(q, k, v):
+        return f.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+    for way, g in (("torch", attend), ("torch.compile", torch.compile(attend))):
+        call = lambda: torch.autograd.grad(g(q, k, v), (q, k, v), ct)
+        w.show(row, way, w.best_of(call, torch.cuda.synchronize))
+
+
 def tiny(row):
     x = normal(4)
     for way, g in (("torch", lambda v: v + 1), ("torch.compile", torch.compile(lambda v: v + 1))):
@@ -120,6 +132,7 @@ FUNCTIONS = {
     "bf16_product": lambda row: timed(row, lambda v: v @ v, bf16(4096, 4096)),
     "linear_gelu": linear_gelu,
     "attention": attention,
+    "attention_back": attention_back,
     "tiny": tiny,
     "mlp": mlp,
     "gpt2": gpt2,

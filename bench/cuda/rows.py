@@ -49,6 +49,7 @@ ROWS = {
     "bf16_product": Row("bf16 product 4096^3"),
     "linear_gelu": Row("bf16 linear + bias + gelu 8192x4096x8192", 720),
     "attention": Row("bf16 causal attention 4x16x4096x128", 500),
+    "attention_back": Row("the same and its derivative"),
     "tiny": Row("compiled x + 1 on 4 elements, not waiting", 4),
     "tiny_waiting": Row("the same, waiting", 8),
     "mlp": Row("MLP training step 784-256-10, batch 128", 35),

@@ -3,12 +3,17 @@
 #include <limits>
 
 #include "base/error.h"
+#include "ir/body.h"
+#include "ir/rewrite.h"
 #include "ir/sizes.h"
 #include "ops/contract.h"
 #include "ops/families.h"
 #include "ops/op_attrs.h"
 #include "ops/op_decls.h"
 #include "ops/shapes.h"
+#include "plan/library.h"
+#include "plan/target.h"
+#include "runtime/device.h"
 #include "tenon/operators.h"
 
 namespace tn::ops {
@@ -146,6 +151,47 @@ Tensors attention_body(const AttentionAttrs& a, const Tensors& in) {
   return {cast_to(mixed, type)};
 }
 
+/// Whether the device of the operands computes an op by a kernel of its own.
+bool has_kernel(const OpDef& op, const Tensors& in) {
+  Device at = in[0].device();
+  std::vector<TypeRef> types;
+  for (const Tensor& t : in) types.push_back(type_of(t));
+  return library_kernel(op, types, at.is_host() ? host_target() : runtime_of(at).target(at));
+}
+
+/// The derivative of the body: `out` follows from the other operands.
+Tensors gradients_body(const AttentionAttrs& a, const Tensors& in) {
+  Tensors operands(in.begin(), in.begin() + 3);
+  if (in.size() > 5 && in[5].defined()) operands.push_back(in[5]);
+  std::vector<TypeRef> types;
+  for (const Tensor& t : operands) types.push_back(type_of(t));
+  Mask wanted = {true, true, true};
+  wanted.resize(operands.size(), false);
+  Graph body = body_graph(scaled_dot_product_attention, &a, types);
+  Derived d = vjp_graph(intern(std::move(body)), wanted, {true});
+  operands.push_back(in[4]);
+  Tensors made = spread(d.on(operands), d.outputs);
+  made.resize(3);
+  for (size_t k = 0; k < made.size(); ++k)
+    if (!made[k].defined()) made[k] = filled(Scalar(0.0), in[k].dtype(), in[k].shape());
+  return made;
+}
+
+/// One op where the device has a kernel for it, which keeps no scores in memory; else that of the
+/// body, which shares its parts with the attention. A mask's cotangent is as large as the scores.
+Tensors vjp_attention(const AttentionAttrs& a, const Primal& p, const Tensors& cts) {
+  bool has_mask = p.in.size() > 3 && p.in[3].defined();
+  if (has_mask && p.wanted[3]) return {};
+  Tensors in = {p.in[0], p.in[1], p.in[2], p.out[0], cts[0]};
+  if (has_mask) in.push_back(p.in[3]);
+  if (!has_kernel(scaled_dot_product_attention_gradients, in)) return {};
+  Tensors made = emit_all(scaled_dot_product_attention_gradients, in, &a);
+  made.resize(p.in.size());
+  for (size_t k = 0; k < made.size(); ++k)
+    if (!p.wanted[k]) made[k] = Tensor();
+  return made;
+}
+
 struct RopeAttrs {
   int64_t dims = 0;
   double base = 10000;
@@ -217,12 +263,26 @@ constexpr auto scaled_dot_product_attention_def = Composite<AttentionAttrs>{
     .recorded = true,
     .prepare = rule<prepare_attention>,
     .body = rule<attention_body>,
+    .vjp = rule<vjp_attention>,
     .precision = Precision::low,
     .samples = {{"f32[2,4,3,5], f32[2,2,6,5], f32[2,2,6,5], bool[3,6]"},
                 {"f32[1,2,3,4], f32[1,2,3,4], f32[1,2,3,2]", "scale=0.5, is_causal=true"},
                 {"f32[2,2,3,4], f32[2,1,5,4], f32[2,1,5,4], f32[2,1,3,5]"}},
 };
 TN_OP(scaled_dot_product_attention);
+
+constexpr auto scaled_dot_product_attention_gradients_def = Composite<AttentionAttrs>{
+    .doc =
+        "Cotangents of `q`, `k` and `v` of an attention, from its result `out` and the cotangent "
+        "`ct` of that. The derivative records it where the device has a kernel for it.",
+    .args = {"q", "k", "v", "out", "ct", "?mask"},
+    .results = {"q", "k", "v"},
+    .recorded = true,
+    .surface = false,
+    .infer = [](const AttentionAttrs&, Types in) -> TypeList { return {*in[0], *in[1], *in[2]}; },
+    .body = rule<gradients_body>,
+};
+TN_OP(scaled_dot_product_attention_gradients);
 
 constexpr auto rope_def = Composite<RopeAttrs>{
     .doc =

@@ -153,6 +153,7 @@ constexpr const OpDef* kGraphOps[] = {
     &ops::round,
     &ops::rsqrt,
     &ops::scaled_dot_product_attention,
+    &ops::scaled_dot_product_attention_gradients,
     &ops::scan,
     &ops::scatter,
     &ops::searchsorted,

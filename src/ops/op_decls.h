@@ -649,6 +649,8 @@ extern const OpDef rsqrt;
 extern const OpRules rsqrt_rules;
 extern const OpDef scaled_dot_product_attention;
 extern const OpRules scaled_dot_product_attention_rules;
+extern const OpDef scaled_dot_product_attention_gradients;
+extern const OpRules scaled_dot_product_attention_gradients_rules;
 extern const OpDef scan;
 extern const OpRules scan_rules;
 extern const OpDef scatter;

@@ -333,6 +333,7 @@ constexpr Pair kRules[] = {
     {&ops::round, &ops::round_rules},
     {&ops::rsqrt, &ops::rsqrt_rules},
     {&ops::scaled_dot_product_attention, &ops::scaled_dot_product_attention_rules},
+    {&ops::scaled_dot_product_attention_gradients, &ops::scaled_dot_product_attention_gradients_rules},
     {&ops::scan, &ops::scan_rules},
     {&ops::scatter, &ops::scatter_rules},
     {&ops::scatter_add, &ops::scatter_add_rules},

@@ -13,7 +13,9 @@
 #include "base/half.h"
 #include "device_threads.h"
 #include "eval/eval.h"
+#include "ir/emit.h"
 #include "ir/graph.h"
+#include "ops/op_attrs.h"
 #include "ops/op_decls.h"
 #include "passes/passes.h"
 #include "runtime/device.h"
@@ -26,6 +28,7 @@ namespace {
 namespace device {
 #include "backend/cuda/prebuilt/attention_hopper_kernels.cu"
 // Headers that they share are included once.
+#include "backend/cuda/prebuilt/attention_gradient_kernels.cu"
 #include "backend/cuda/prebuilt/attention_kernels.cu"
 float load_half(Half x) { return tn::float16_to_float(x.bits); }
 Half store_half(float x) { return {tn::float_to_float16(x)}; }
@@ -56,6 +59,14 @@ struct WithGpu {
     TN_ADD(attention_f16_128);
     TN_ADD(attention_bf16_64);
     TN_ADD(attention_bf16_128);
+    TN_ADD(attention_queries_f16_64);
+    TN_ADD(attention_queries_f16_128);
+    TN_ADD(attention_queries_bf16_64);
+    TN_ADD(attention_queries_bf16_128);
+    TN_ADD(attention_keys_f16_64);
+    TN_ADD(attention_keys_f16_128);
+    TN_ADD(attention_keys_bf16_64);
+    TN_ADD(attention_keys_bf16_128);
     TN_ADD(attention_hopper_f16_64);
     TN_ADD(attention_hopper_f16_128);
     TN_ADD(attention_hopper_bf16_64);
@@ -216,6 +227,14 @@ TEST_CASE("cuda attention: what is left to products and loops") {
     bool is_kept = claim_composites(graph, context).ops[0].op == &ops::scaled_dot_product_attention;
     CHECK(is_kept == (products != Products::exact));
   }
+  auto claims_gradients = [](DType type, int64_t depth) {
+    TypeRef t = intern(Type{type, {2, 7, depth}}), in[] = {t, t, t, t, t};
+    return cuda::library_kernel(ops::scaled_dot_product_attention_gradients, in,
+                                cuda::target_of(90)) != nullptr;
+  };
+  CHECK(claims_gradients(float16, 128));
+  CHECK(!claims_gradients(bfloat16, 136));
+  CHECK(!claims_gradients(float32, 64));
 }
 
 TEST_CASE("cuda attention: tensor cores that read shared memory") {
@@ -229,4 +248,138 @@ TEST_CASE("cuda attention: tensor cores that read shared memory") {
       std::string kernel = fmt::format("attention_hopper_{}_{}", name(type), padded(c));
       CHECK(error_on(operands_of(c, type, 20), program, kernel) < bound(type));
     }
+}
+
+namespace {
+
+struct GradientCase {
+  Case c;
+  DType type;
+  bool is_causal = false, has_mask = false;
+};
+/// Tails of rows and columns, heads that share keys, more and fewer queries than keys.
+constexpr GradientCase kGradients[] = {
+    {{1, 2, 1, 40, 140, 64, 64}, bfloat16, false, true},
+    {{1, 2, 2, 140, 50, 32, 32}, float16, true},
+    {{1, 1, 1, 33, 70, 128, 96}, bfloat16, true},
+    {{2, 1, 1, 70, 33, 128, 128}, float16, true, true},
+    {{1, 1, 1, 20, 20, 9, 7}, float16},
+};
+
+Tensors on(Device device, const Tensors& list) {
+  Tensors made;
+  for (const Tensor& t : list) made.push_back(t.to(device));
+  return made;
+}
+
+/// Cotangents of q, k and v, from those three, the result, its cotangent and a mask.
+Tensors want_of(const GradientCase& s, const Tensors& given) {
+  auto attend = [&](const Tensors& x) {
+    Tensors own = x;
+    if (s.has_mask) own.push_back(given[5].to(x[0].device()));
+    return Tensors{s.is_causal ? causal(own) : plain(own)};
+  };
+  return flat::vjp(attend, {given[0], given[1], given[2]}, {given[4]}).derivatives;
+}
+
+Tensors given_of(const GradientCase& s) {
+  Tensors in = operands_of(s.c, s.type, 40);
+  Shape shape{s.c.batch, s.c.heads, s.c.queries, s.c.out_depth};
+  Tensor mask = s.has_mask ? normal({s.c.queries, s.c.keys}, float32, 44) : Tensor();
+  Tensors own = in;
+  if (s.has_mask) own.push_back(mask);
+  in.push_back(s.is_causal ? causal(own) : plain(own));
+  in.push_back(normal(shape, s.type, 45));
+  if (s.has_mask) in.push_back(mask);
+  eval(in);
+  return in;
+}
+
+int64_t launches_of(std::string_view part, const GradientCase& s) {
+  std::string kernel = fmt::format("attention_{}_{}_{}", part, name(s.type), padded(s.c));
+  return std::ranges::count(cuda::mock().log, kernel);
+}
+
+}  // namespace
+
+TEST_CASE("cuda attention: cotangents of q, k and v are near the composed derivative") {
+  if (!are_built()) return;
+  WithGpu gpu(9);
+  for (const GradientCase& s : kGradients) {
+    CAPTURE(s.c.queries);
+    CAPTURE(s.c.depth);
+    Tensors given = given_of(s), want = want_of(s, given), there = on(Device("cuda"), given);
+    ops::AttentionAttrs attrs;
+    attrs.scale = factor, attrs.is_causal = s.is_causal;
+    auto f = compile([&](const Tensors& x) {
+      return emit_all(ops::scaled_dot_product_attention_gradients, x, &attrs);
+    });
+    Tensors got[2];
+    for (bool backwards : {false, true}) {
+      runs_backwards = backwards;
+      cuda::mock().log.clear();
+      got[backwards] = on(Device(), f(there));
+      CHECK(launches_of("queries", s) == 1);
+      CHECK(launches_of("keys", s) == 1);
+    }
+    for (size_t i = 0; i < 3; ++i) {
+      CAPTURE(i);
+      CHECK(distance(got[0][i], got[1][i]) == 0);
+      CHECK(distance(got[0][i], want[i]) < bound(s.type));
+    }
+  }
+}
+
+TEST_CASE("cuda attention: a derivative records the op that has a kernel, or the parts") {
+  if (!are_built()) return;
+  WithGpu gpu(9);
+  runs_backwards = false;
+  // Scores are larger than all operands, so that parts are not kept for both ways.
+  GradientCase s{{1, 2, 1, 150, 150, 16, 16}, bfloat16, true};
+  Tensors given = given_of(s), want = want_of(s, given), there = on(Device("cuda"), given);
+  auto f = compile([&](const Tensors& x) { return want_of(s, x); });
+  cuda::mock().log.clear();
+  Tensors got = on(Device(), f(there));
+  CHECK(launches_of("keys", s) == 1);
+  for (size_t i = 0; i < 3; ++i) CHECK(distance(got[i], want[i]) < bound(s.type));
+}
+
+namespace {
+
+bool has_gradients(const Graph& graph) {
+  return std::ranges::any_of(graph.ops, [](const GraphOp& op) {
+    return op.op == &ops::scaled_dot_product_attention_gradients;
+  });
+}
+
+/// The derivative of attention in all operands: q, k, v and, where there are four, the mask.
+Graph derivative_of(DType type, Device device, int operands) {
+  Tensors params;
+  for (int i = 0; i < operands; ++i)
+    params.push_back(make_param(intern(Type{type, {1, 2, 20, 20}, device})));
+  auto attend = [](const Tensors& in) { return Tensors{plain(in)}; };
+  return capture(params, flat::vjp(attend, params, {params[0]}).derivatives).graph;
+}
+
+}  // namespace
+
+TEST_CASE("cuda attention: which derivatives are left to the parts") {
+  if (!are_built()) return;
+  WithGpu gpu(8);
+  Device there("cuda");
+  CHECK(has_gradients(derivative_of(bfloat16, there, 3)));
+  CHECK(!has_gradients(derivative_of(bfloat16, Device(), 3)));
+  CHECK(!has_gradients(derivative_of(float32, there, 3)));
+  CHECK(!has_gradients(derivative_of(bfloat16, there, 4)));  // the mask's is as large as scores
+
+  Graph graph = parse_graph(R"(func @main(%q: f16[2,8,16]) {
+  %0, %1, %2 = scaled_dot_product_attention_gradients %q, %q, %q, %q, %q {scale=0.25}
+  return %0, %1, %2
+}
+)");
+  for (Products products : {Products::highest, Products::exact}) {
+    PassContext context;
+    context.target = cuda::target_of(90), context.products = products;
+    CHECK(has_gradients(claim_composites(graph, context)) == (products != Products::exact));
+  }
 }

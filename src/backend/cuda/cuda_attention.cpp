@@ -1,6 +1,6 @@
-// Attention: kernels that keep the scores of a tile in registers. Results are not the CPU's bit for
-// bit (docs/design/038-cuda.md): sums have another order, and weights are rounded to the type of
-// the operands before they are multiplied.
+// Attention and its derivative: kernels that keep the scores of a tile in registers. Results are
+// not the CPU's bit for bit (docs/design/038-cuda.md): sums have another order, and weights are
+// rounded to the type of the operands before they are multiplied.
 #include "backend/cuda/cuda_attention.h"
 
 #include <algorithm>
@@ -207,11 +207,63 @@ void run_tiled_attention(const TiledCall& call) {
              p.heads * blocks_for(p.queries, 128), 4 * 64 * depth * 2, &p);
 }
 
-void run_attention(const LibraryCall& call) {
+std::vector<Strided> row_major(Types types) {
   std::vector<Strided> at;
-  for (TypeRef type : call.in_types)
-    at.push_back(type ? Strided::row_major(type->shape) : Strided{});
-  run_tiled_attention({call.attrs, call.in_types, call.out_types, at, call.in, call.out[0]});
+  for (TypeRef type : types) at.push_back(type ? Strided::row_major(type->shape) : Strided{});
+  return at;
+}
+
+void run_attention(const LibraryCall& call) {
+  run_tiled_attention(
+      {call.attrs, call.in_types, call.out_types, row_major(call.in_types), call.in, call.out[0]});
+}
+
+/// As in prebuilt/attention_gradient_kernels.cu.
+struct OwnGradient {
+  OwnAttention a;
+  const void* ct;
+  void *q_ct, *k_ct, *v_ct;
+  float *levels, *deltas;
+  int64_t shared;
+};
+
+/// Of all axes but the last ones.
+int64_t count_of(const Type& type, int left_out) {
+  int64_t count = 1;
+  for (int i = 0; i + left_out < type.rank(); ++i) count *= type.shape[i].value();
+  return count;
+}
+
+/// Two numbers for each query.
+int64_t gradients_room(const LibraryCall& call) {
+  return 2 * count_of(*call.in_types[0], 1) * static_cast<int64_t>(sizeof(float));
+}
+
+/// Operands: q, k, v, the result, its cotangent, and a mask if there is one. The kernel of queries
+/// leaves what that of keys reads, in the room.
+void run_gradients(const LibraryCall& call) {
+  constexpr size_t kOut = 3, kCt = 4, kMask = 5;
+  std::vector<Strided> at = row_major(call.in_types);
+  OwnGradient g{};
+  g.a = describe({call.attrs, call.in_types, call.out_types, at, call.in, nullptr}, kMask);
+  OwnAttention& p = g.a;
+  p.out = const_cast<void*>(call.in[kOut]), g.ct = call.in[kCt];
+  g.q_ct = call.out[0], g.k_ct = call.out[1], g.v_ct = call.out[2];
+  p.vectors = std::all_of(call.in, call.in + kMask, [](const void* data) {
+    return reinterpret_cast<uintptr_t>(data) % 16 == 0;
+  });
+  g.levels = static_cast<float*>(call.room);
+  g.deltas = g.levels + count_of(*call.in_types[0], 1);
+  int64_t key_heads = count_of(*call.in_types[1], 2);
+  g.shared = key_heads ? p.heads / key_heads : 1;
+  int64_t depth = std::max(p.depth, p.out_depth) <= 64 ? 64 : 128;
+  std::string_view type = own_name(call.in_types[0]->dtype);
+  auto launch = [&](std::string_view part, int64_t blocks, int64_t rows_of_step) {
+    launch_own(attention_gradient_ptx(), format("attention_{}_{}_{}", part, type, depth), blocks,
+               (2 * 128 + 4 * rows_of_step) * depth * 2, &g);
+  };
+  launch("queries", p.heads * blocks_for(p.queries, 128), depth == 64 ? 64 : 32);
+  launch("keys", key_heads * blocks_for(p.keys, 128), 32);
 }
 
 bool claims_attention(Types in) {
@@ -226,6 +278,14 @@ bool claims_attention(Types in) {
          (!has_mask || mask_number(in[3]->dtype) != 0);
 }
 
+/// Of float32 the composed derivative is as near as sums can be, by products of float32.
+bool claims_gradients(Types in) {
+  std::vector<TypeRef> of_attention(in.begin(), in.begin() + 3);
+  if (in.size() > 5) of_attention.push_back(in[5]);
+  return in[0]->dtype != DType::f32 && !attention_gradient_ptx().empty() &&
+         claims_attention(of_attention);
+}
+
 TileDomain domain_of_attention(const void*, Types, Types out) {
   const Shape& shape = out[0]->shape;
   TileDomain d{1, shape[shape.rank() - 2], shape[shape.rank() - 1]};
@@ -236,9 +296,14 @@ TileDomain domain_of_attention(const void*, Types, Types out) {
 constexpr TiledForm tiled_attention{domain_of_attention, run_tiled_attention};
 constexpr LibraryKernel kAttention[] = {
     {&ops::scaled_dot_product_attention, run_attention, claims_attention, &tiled_attention}};
+constexpr LibraryKernel kGradients[] = {{.op = &ops::scaled_dot_product_attention_gradients,
+                                         .run = run_gradients,
+                                         .claims = claims_gradients,
+                                         .room = gradients_room}};
 
 }  // namespace
 
 std::span<const LibraryKernel> attention_kernels() { return kAttention; }
+std::span<const LibraryKernel> attention_gradient_kernels() { return kGradients; }
 
 }  // namespace tn::cuda

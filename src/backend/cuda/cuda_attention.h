@@ -1,5 +1,5 @@
 #pragma once
-// Attention on GPUs.
+// Attention on GPUs, and its derivative.
 #include <span>
 
 #include "plan/library.h"
@@ -7,5 +7,6 @@
 namespace tn::cuda {
 
 std::span<const LibraryKernel> attention_kernels();
+std::span<const LibraryKernel> attention_gradient_kernels();
 
 }  // namespace tn::cuda

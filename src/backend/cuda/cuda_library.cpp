@@ -28,6 +28,7 @@ struct Family {
 };
 constexpr Family kFamilies[] = {
     {attention_kernels, {"attention", "attention_hopper"}},
+    {attention_gradient_kernels, {"attention_gradient"}},
     {conv_kernels, {"convolution"}},
     {joining_kernels, {"joining"}},
     {product_kernels, {"product"}},

@@ -8,6 +8,7 @@ namespace tn::cuda {
 /// Of attention_kernels.cu, convolution_kernels.cu, …; "" in a build without clang. libtenon_rt has
 /// the name instead of the text: files bring the code.
 std::string_view attention_ptx();
+std::string_view attention_gradient_ptx();
 std::string_view attention_hopper_ptx();  // for sm_90 alone
 std::string_view convolution_ptx();
 std::string_view joining_ptx();
