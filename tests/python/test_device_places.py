@@ -244,7 +244,8 @@ class TestBytesThatTravel:
         tn.eval(big, x, number)
         given = tn.compile(lambda x, s: x * s)
         held = tn.compile(lambda x: x * number)
-        saved = tn.compile(lambda x, s: x * s, args=[tn.InputInfo((4,), tn.float32), tn.InputInfo((), tn.float32)])
+        infos = [tn.InputInfo((4,), tn.float32), tn.InputInfo((), tn.float32)]
+        saved = tn.compile(lambda x, s: x * s, args=infos)
         for f, args in ((given, (x, number)), (held, (x,)), (saved, (x, number))):
             assert self.extra(lambda f=f, args=args: tn.eval(f(*args))) < 1 << 20
 
