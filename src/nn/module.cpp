@@ -1,10 +1,12 @@
 // What modules are asked, by visits.
 #include <algorithm>
+#include <mutex>
 #include <ostream>
 #include <vector>
 
 #include "base/error.h"
 #include "ir/node.h"
+#include "ir/place.h"
 #include "ir/watch.h"
 #include "tenon/nn/parameters.h"
 #include "tenon/ops.h"
@@ -106,6 +108,57 @@ void put(const Visit& model, const TensorMap& tensors) {
 
 void update(const Visit& model, const TensorMap& tensors) { put_with(model, tensors, renew); }
 
+// Copies ---------------------------------------------------------------------------------------
+
+namespace {
+
+/// Gives variables of a copied module nodes of their own: gradients belong to nodes. Fields that
+/// share a variable go on sharing one.
+struct Owning final : Visitor {
+  std::vector<ModuleBase*> modules = {};
+  std::map<std::pair<Node*, uint32_t>, Tensor> own = {};
+
+  void module(const Path&, ModuleBase& module) override { modules.push_back(&module); }
+  void tensor(const Slot& slot) override {
+    if (!slot.owner || !slot.owner->shares_variables() || !slot.tensor.defined()) return;
+    // The original may have another value already: then this one is no variable any more.
+    Node* node = slot.tensor.node();
+    bool is_shared = is_variable(*node) && node->refs.load(std::memory_order_acquire) > 1;
+    if (!is_shared && !(watch_bits(*node) & kReplaced)) return;
+    auto [at, is_new] = own.try_emplace({node, slot.tensor.index()});
+    if (is_new) at->second = as_variable(copy(slot.tensor), {});
+    slot.tensor = at->second;
+  }
+};
+
+}  // namespace
+
+void ModuleBase::own_variables(const Callback<void(Visitor&)>& contents) {
+  static std::mutex calls;  // a new copy may first be called by several threads at once
+  static thread_local bool is_inside = false;
+  if (is_inside) return;
+  std::lock_guard lock(calls);
+  if (!copied_) return;
+  NoGrad plain;
+  Owning owning;
+  owning.modules.push_back(this);
+  is_inside = true;
+  try {
+    contents(owning);
+  } catch (...) {
+    is_inside = false;
+    throw;
+  }
+  is_inside = false;
+  for (ModuleBase* module : owning.modules)
+    __atomic_store_n(&module->copied_, false, __ATOMIC_RELEASE);
+}
+
+void own_all_variables(const Visit& model) {
+  Visitor none;
+  model(none);
+}
+
 // Parameters -----------------------------------------------------------------------------------
 
 Parameters::Parameters(Visit model) : visit_(std::move(model)) {
@@ -156,7 +209,31 @@ void set_training(const Visit& model, bool training) {
   each_module(model, [&](const Path&, ModuleBase& module) { module.training = training; });
 }
 
-void set_frozen(const Visit& model, const std::set<std::string>& names, bool frozen) {
+namespace {
+
+/// Fails for a name that no field with a tensor has.
+void check_fields(const Visit& model, const std::set<std::string>& names, bool frozen) {
+  std::set<std::string> tensors, modules;
+  each_tensor(model, [&](const Slot& slot) {
+    if (!slot.is_buffer) tensors.emplace(slot.field);
+  });
+  each_module(model, [&](const Path& path, ModuleBase&) { modules.insert(path.accessed()); });
+  for (const std::string& name : names) {
+    if (tensors.contains(name)) continue;
+    std::string_view call = frozen ? "freeze" : "unfreeze", near = nearest_name(name, tensors);
+    std::string hint = modules.contains(name) ? format("write model.{}.{}()", name, call)
+                       : near.empty()         ? format("there are {}", join(tensors, ", "))
+                                              : format("did you mean '{}'?", near);
+    fail(Hint{hint}, "{}: no field '{}' holds a tensor that is trained", call, name);
+  }
+}
+
+}  // namespace
+
+void set_frozen(const Visit& model, const std::set<std::string>& names, bool frozen,
+                std::source_location at) {
+  LocScope scope(at);
+  check_fields(model, names, frozen);
   each_tensor(model, [&](const Slot& slot) {
     std::string field(slot.field);
     if (slot.is_buffer || (!names.empty() && !names.contains(field))) return;

@@ -4,6 +4,7 @@
 #include "errors.h"
 #include "files.h"
 #include "tenon/nn.h"
+#include "tenon/optim.h"
 #include "tenon/tenon.h"
 
 using namespace tn;
@@ -158,9 +159,13 @@ TEST_CASE("arguments of layers are checked") {
         "Conv2d: padding_by must be one of given, same, valid: 'full'");
   CHECK(problem_in([] { nn::MultiHeadAttention(10, 3); }) ==
         "MultiHeadAttention: num_heads must divide dims: 3 and 10");
-  CHECK(contains(error_in([] { nn::MultiHeadAttention(4, 1).step(ones({1, 2, 4}), {ones({1})}); }),
+  CHECK(contains(error_in([] {
+                   nn::MultiHeadAttention(4, 1).step(ones({1, 2, 4}), {ones({1})});
+                 }),
                  "MultiHeadAttention: a cache is 2 tensors, given 1"));
-  CHECK(contains(error_in([] { nn::mse_loss(ones({3}), ones({3, 1})); }),
+  CHECK(contains(error_in([] {
+                   nn::mse_loss(ones({3}), ones({3, 1}));
+                 }),
                  "mse_loss: shapes differ: f32[3] (predictions) and f32[3,1] (targets)"));
 }
 
@@ -220,4 +225,78 @@ TEST_CASE("a loss that takes parameters away is an error") {
   });
   Tensor x = array<int64_t>({1, 2});
   CHECK_THROWS_AS(loss_and_grad(x), UserError);
+}
+
+TEST_CASE("gradients of a copy are its own") {
+  Tensor x = ones({1, 2});
+  nn::Linear online(2, 2);
+  optim::SGD optimizer(online.parameters(), {.learning_rate = 0.1});
+  nn::Linear target = online;
+  sum(target(x)).backward();
+  CHECK(!grad(online.weight).defined());
+  CHECK(grad(target.weight).to_vector<float>() == std::vector<float>(4, 1));
+  CHECK(contains(error_in([&] { optimizer.step(); }), "none of 2 parameters has a gradient"));
+
+  nn::Linear late = online;  // first used when the original has other values
+  sum(online(x)).backward();
+  std::vector<float> before = online.weight.to_vector<float>();
+  optimizer.step();
+  sum(late(x)).backward();
+  CHECK(late.weight.to_vector<float>() == before);
+  CHECK(grad(late.weight).to_vector<float>() == std::vector<float>(4, 1));
+
+  nn::Sequential c{nn::Linear(2, 2)};
+  optim::SGD of_c(c.parameters(), {.learning_rate = 0.1});
+  nn::Sequential d = c;
+  optim::SGD of_d(d.parameters(), {.learning_rate = 0.1});
+  sum(c(x) + d(x)).backward();
+  for (nn::Sequential* model : {&c, &d})
+    CHECK(grad(model->parameters()[0].tensor).to_vector<float>() == std::vector<float>(4, 1));
+}
+
+namespace {
+
+struct Tied : nn::Module<Tied> {
+  Tensor a = ones({2}), b = a;
+  Tensor forward(const Tensor& x) const { return a * x + b; }
+  static void fields(auto& m, auto&& f) { f("a", m.a), f("b", m.b); }
+};
+
+}  // namespace
+
+TEST_CASE("fields that share a variable share one in a copy, too") {
+  Tied model;
+  require_grad(model.a), model.b = model.a;
+  Tied copy = model;
+  sum(copy(ones({2}))).backward();
+  CHECK(grad(copy.b).to_vector<float>() == std::vector<float>{2, 2});
+  CHECK(!grad(model.a).defined());
+}
+
+TEST_CASE("layers that are function objects") {
+  auto f = compile([](const nn::Sequential& m, const Tensor& x) { return m(x); });
+  auto times = [](double s) { return nn::Sequential{[s](const Tensor& x) { return s * x; }}; };
+  auto held = [](Tensor w) { return nn::Sequential{[w](const Tensor& x) { return w * x; }}; };
+  Tensor one = ones({1});
+  for (double s : {2.0, 3.0}) {
+    CHECK(f(times(s), one).item<float>() == s);
+    CHECK(f(held(array({s})), one).item<double>() == s);
+  }
+  nn::Sequential slopes{nn::LeakyReLU(0.25), nn::Softmax{}};
+  nn::Sequential others{nn::LeakyReLU(0.5), nn::Softmax{}};
+  Tensor x = array({-4.f, 0.f});
+  CHECK(f(slopes, x).to_vector<float>() == softmax(array({-1.f, 0.f})).to_vector<float>());
+  CHECK(f(others, x).to_vector<float>() == softmax(array({-2.f, 0.f})).to_vector<float>());
+
+  nn::Layer layer = nn::relu, taken = std::move(layer);
+  CHECK(problem_in([&] { layer(x); }) == "Layer: there is no layer: it was moved to another place");
+}
+
+TEST_CASE("a name that no field has is not frozen in silence") {
+  Net model;
+  std::string error = error_in([&] { model.freeze({"wieght"}); });
+  CHECK(contains(error, "freeze: no field 'wieght' holds a tensor that is trained"));
+  CHECK(contains(error, "test_nn.cpp"));
+  CHECK(contains(error, "hint: did you mean 'weight'?"));
+  CHECK(contains(error_in([&] { model.unfreeze({"zzz"}); }), "unfreeze: no field 'zzz'"));
 }

@@ -12,7 +12,9 @@ namespace tn::nn {
 template <class M, class F>
 decltype(auto) called(const M& module, F&& f);
 
-/// The base of layers and models, which are plain values: a copy has parameters of its own.
+/// The base of layers and models, which are plain values: a copy has parameters of its own. Those
+/// that require gradients become separate variables, without a gradient, when the copy is first
+/// called or visited.
 ///
 ///     struct Perceptron : tn::nn::Module<Perceptron> {
 ///       tn::nn::Linear hidden{2, 64}, out{64, 3};
@@ -23,22 +25,25 @@ decltype(auto) called(const M& module, F&& f);
 ///     Perceptron model;
 ///     tn::Tensor y = model(x);
 ///
-/// Members that `fields` omits are constants: not trained, not saved. `forward` is const unless it
-/// changes the module, as with running statistics.
+/// Members that `fields` omits are constants: not trained, not saved. Those of a class derived from
+/// a model are such: hold the model as a member instead. `forward` is const unless it changes the
+/// module, as with running statistics.
 template <class Self>
 class Module : public ModuleBase {
  public:
   Module() = default;
 
   template <class... A>
-  auto operator()(A&&... args) const
-    requires requires(const Self& s) { s.forward(std::forward<A>(args)...); }
+  auto operator()(A&&... args) const requires requires(const Self& s) {
+    s.forward(std::forward<A>(args)...);
+  }
   {
     return called(self(), [&] { return self().forward(std::forward<A>(args)...); });
   }
   template <class... A>
-  auto operator()(A&&... args)
-    requires requires(Self& s) { s.forward(std::forward<A>(args)...); }
+  auto operator()(A&&... args) requires requires(Self& s) {
+    s.forward(std::forward<A>(args)...);
+  }
   {
     return called(self(), [&] { return self().forward(std::forward<A>(args)...); });
   }
@@ -72,12 +77,15 @@ class Module : public ModuleBase {
   /// Sets whether the modules inside behave as in training.
   Self& train(bool mode = true) { return set_training(as_visit(), mode), self(); }
   Self& eval() { return train(false); }
-  /// Excludes all tensors, or those of fields with these names, from training.
-  Self& freeze(const std::set<std::string>& names = {}) {
-    return set_frozen(as_visit(), names, true), self();
+  /// Excludes all tensors, or those of fields with these names, here and in modules inside, from
+  /// training. A name that no tensor has is an error.
+  Self& freeze(const std::set<std::string>& names = {},
+               std::source_location at = std::source_location::current()) {
+    return set_frozen(as_visit(), names, true, at), self();
   }
-  Self& unfreeze(const std::set<std::string>& names = {}) {
-    return set_frozen(as_visit(), names, false), self();
+  Self& unfreeze(const std::set<std::string>& names = {},
+                 std::source_location at = std::source_location::current()) {
+    return set_frozen(as_visit(), names, false, at), self();
   }
 
   /// A line for each tensor, with its name and type, and the number of trainable elements.
@@ -100,6 +108,7 @@ class Module : public ModuleBase {
 
 template <class M, class F>
 decltype(auto) called(const M& module, F&& f) {
+  if (module.shares_variables()) own_all_variables(module.as_visit());
   try {
     return std::forward<F>(f)();
   } catch (const UserError& error) {

@@ -37,15 +37,31 @@ class ModuleBase {
  public:
   /// Whether modules such as Dropout behave as in training.
   bool training = true;
+
+ private:
+  bool copied_ = false;
+
+ public:
   /// The fields whose tensors are not trained.
   std::set<std::string, std::less<>> frozen;
 
+  // For the library.
+  /// Whether it is a copy that was neither called nor visited: its variables are those of the
+  /// original.
+  bool shares_variables() const { return __atomic_load_n(&copied_, __ATOMIC_ACQUIRE); }
+  /// Gives a copy variables of its own, without gradients; `contents` visits its fields.
+  void own_variables(const Callback<void(Visitor&)>& contents);
+
  protected:  // modules are copied as what they are
   ModuleBase() = default;
-  ModuleBase(const ModuleBase&) = default;
-  ModuleBase(ModuleBase&&) = default;
-  ModuleBase& operator=(const ModuleBase&) = default;
-  ModuleBase& operator=(ModuleBase&&) = default;
+  ModuleBase(const ModuleBase& other)
+      : training(other.training), copied_(true), frozen(other.frozen) {}
+  ModuleBase(ModuleBase&&) noexcept = default;
+  ModuleBase& operator=(const ModuleBase& other) {
+    if (this != &other) training = other.training, frozen = other.frozen, copied_ = true;
+    return *this;
+  }
+  ModuleBase& operator=(ModuleBase&&) noexcept = default;
   ~ModuleBase() = default;
 };
 
@@ -64,11 +80,15 @@ void visit(M& module, Visitor& visitor, const Path& path = {}) {
   static_assert(
       requires { M::fields(module, [](auto&&...) {}); },
       "a module says what it holds: static void fields(auto& m, auto&& f) { f(\"w\", m.w); }");
+  auto contents = [&](Visitor& each) {
+    M::fields(module, [&]<class T, class... Tag>(std::string_view name, T& value, Tag...) {
+      constexpr bool is_buffer = (std::same_as<Tag, Buffer> || ...);
+      tree::visit(value, each, {.outer = &path, .name = name}, {&module, name, is_buffer});
+    });
+  };
+  if (module.shares_variables()) module.own_variables(contents);
   visitor.module(path, module);
-  M::fields(module, [&]<class T, class... Tag>(std::string_view name, T& value, Tag...) {
-    constexpr bool is_buffer = (std::same_as<Tag, Buffer> || ...);
-    tree::visit(value, visitor, {.outer = &path, .name = name}, {&module, name, is_buffer});
-  });
+  contents(visitor);
 }
 
 /// How weights are loaded.
@@ -100,8 +120,11 @@ void load_weights(const Visit& model, const std::string& path, const LoadWeights
 std::string text_of(const Visit& model);
 std::ostream& print(std::ostream& out, const Visit& model);
 void set_training(const Visit& model, bool training);
-/// Of fields called `names`, or all.
-void set_frozen(const Visit& model, const std::set<std::string>& names, bool frozen);
+/// Of fields called `names`, or all. A name that no field has is an error.
+void set_frozen(const Visit& model, const std::set<std::string>& names, bool frozen,
+                std::source_location at);
+/// Gives the copies among modules variables of their own.
+void own_all_variables(const Visit& model);
 /// `error`, with the path to the module that it comes from in front.
 [[noreturn]] void fail_in(const Visit& model, const ModuleBase& base, const UserError& error);
 
