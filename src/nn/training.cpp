@@ -85,6 +85,46 @@ struct Contents : Visitor {
 /// There is other state after a call than before.
 struct StateChanged {};
 
+/// Everything in some state but its tensors, and these.
+struct KeptPart : Visitor {
+  Tensors tensors;
+  std::vector<uint64_t> settings;
+
+  explicit KeptPart(const Visit& state) { state(*this); }
+  void module(const Path& path, ModuleBase& module) override {
+    settings.push_back(module.training);
+    settings.push_back(module.frozen.size());
+    for (const std::string& field : module.frozen) tree::visit_text(field, *this, path);
+  }
+  void setting(const Path&, uint64_t bits) override { settings.push_back(bits); }
+  void tensor(const Slot& slot) override { tensors.push_back(slot.tensor); }
+};
+
+/// Puts the tensors back into their places. What a function made in addition, or set differently,
+/// needs the copy: that replaces objects which the user may have references to.
+class Restoring {
+ public:
+  explicit Restoring(const StatePart& part)
+      : visit_(part.visit), before_(part.visit), put_copy_back_(part.keep()) {}
+  void operator()() {
+    KeptPart now(visit_);
+    if (now.settings != before_.settings || now.tensors.size() != before_.tensors.size())
+      put_copy_back_();
+    Putting putting(before_.tensors);
+    visit_(putting);
+  }
+
+ private:
+  struct Putting : Visitor {  // null tensors too
+    Tensors::const_iterator next;
+    explicit Putting(const Tensors& tensors) : next(tensors.begin()) {}
+    void tensor(const Slot& slot) override { slot.tensor = *next++; }
+  };
+  Visit visit_;
+  KeptPart before_;
+  Callback<void()> put_copy_back_;
+};
+
 }  // namespace
 
 ValueAndGrad<Tensors> value_and_grad_in(const Visit& model, const Callback<Tensors()>& f) {
@@ -111,8 +151,8 @@ ValueAndGrad<Tensors> value_and_grad_in(const Visit& model, const Callback<Tenso
 }
 
 struct StateCalls::Impl {
-  Visit state;
-  Callback<Callback<void()>()> keep;
+  std::vector<StatePart> parts;
+  Visit state;  // of all parts
   flat::CompiledFunction compiled;
   std::vector<uint8_t> held = {};  // of the current call, by place
   std::vector<bool> same = {};     // of the last trace: state that it returns as it was given
@@ -208,14 +248,19 @@ Tensors StateCalls::Impl::traced(flat::CompiledCall& call, const Tensors& all) {
     out.insert(out.end(), results.begin(), results.end());
     return out;
   };
-  return restored(run, [back = keep(), key = random::state()]() mutable {
-    back();
+  std::vector<Restoring> back(parts.begin(), parts.end());
+  return restored(run, [&back, key = random::state()]() mutable {
+    for (Restoring& part : back) part();
     random::set_state(key);
   });
 }
 
-StateCalls::StateCalls(Visit state, Callback<Callback<void()>()> keep, CompileSettings settings)
-    : impl_(new Impl{std::move(state), std::move(keep), flat::CompiledFunction(settings)}) {}
+StateCalls::StateCalls(std::vector<StatePart> state, CompileSettings settings)
+    : impl_(new Impl{state, {}, flat::CompiledFunction(settings)}) {
+  impl_->state = [parts = std::move(state)](Visitor& v) {
+    for (const StatePart& part : parts) part.visit(v);
+  };
+}
 
 void StateCalls::operator()(flat::CompiledCall& call) const {
   StateCall with_state(*impl_, call);

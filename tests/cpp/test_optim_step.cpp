@@ -183,3 +183,53 @@ TEST_CASE("what step() refuses") {
   });
   CHECK(contains(error_in([&] { lost(x); }), "from outside the traced function"));
 }
+
+TEST_CASE("a compiled step leaves the model where it is") {
+  nn::Sequential model{nn::Linear(2, 2), nn::relu};
+  optim::Adam plain(0.1);  // makes its state in the first step
+  auto loss_and_grad = nn::value_and_grad(model, [&](const Tensor& x) { return sum(model(x)); });
+  nn::Parameters parameters = model.parameters();
+  auto step = compile(
+      [&](const Tensor& x) {
+        auto [loss, gradients] = loss_and_grad(x);
+        plain.update(model, gradients);
+        return loss;
+      },
+      std::tie(model, plain));
+  for (int i = 0; i < 3; ++i) step(ones({1, 2}));
+  CHECK(parameters[0].tensor.to_vector<float>() ==
+        model.state_dict().at("layers.0.weight").to_vector<float>());
+  CHECK(plain.steps().item<int64_t>() == 3);
+}
+
+namespace {
+
+struct Both {
+  nn::Linear a{1, 1};
+  Tensor count = zeros({1});
+  static void fields(auto& b, auto&& f) { f("a", b.a), f("count", b.count); }
+};
+
+}  // namespace
+
+TEST_CASE("structs and lists of modules are state") {
+  Both both;
+  std::vector<nn::Linear> list(2, nn::Linear(1, 1));
+  auto step = compile(
+      [&](const Tensor& x) {
+        both.count = both.count + 1;
+        return list[1](list[0](both.a(x)));
+      },
+      std::tie(both, list));
+  Tensor x = ones({1, 1}), y = list[1](list[0](both.a(x)));
+  for (int i = 0; i < 2; ++i) CHECK(step(x).item<float>() == y.item<float>());
+  CHECK(both.count.item<float>() == 2);
+}
+
+TEST_CASE("the gradient of a model is compiled") {
+  nn::Linear model(2, 1);
+  auto f = nn::value_and_grad(model, [&](const Tensor& x) { return sum(model(x)); });
+  auto compiled = compile(f, std::tie(model));
+  Tensor x = array({{1.f, 2.f}});
+  CHECK(compiled(x).gradients.at("weight").to_vector<float>() == std::vector<float>{1, 2});
+}

@@ -1,7 +1,9 @@
 #pragma once
 // Gradients of models, and compiled functions that change models.
 #include <memory>
+#include <optional>
 #include <tuple>
+#include <vector>
 
 #include "tenon/compile.h"
 #include "tenon/nn/module.h"
@@ -32,8 +34,9 @@ ValueAndGrad<Tensors> value_and_grad_in(const Visit& model, const Callback<Tenso
 /// The model must stay where it is.
 template <class M, class F>
 auto value_and_grad(Module<M>& model, F f) {
-  return [&model, f = std::move(f)]<class... A>(A&&... args) mutable {
-    using Result = typed::Value<std::invoke_result_t<F&, A&&...>>;
+  return [&model, f = std::move(f)]<class... A>(A&&... args) {
+    typed::check_callable<F, std::remove_reference_t<A>...>();
+    using Result = typed::Value<std::invoke_result_t<const F&, A&&...>>;
     std::optional<Result> out;
     auto [values, gradients] = value_and_grad_in(model.as_visit(), [&] {
       out.emplace(f(std::forward<A>(args)...));
@@ -44,17 +47,29 @@ auto value_and_grad(Module<M>& model, F f) {
   };
 }
 
-inline void visit_state(Tensor& variable, Visitor& visitor) { visitor.tensor({{}, variable}); }
-inline void visit_state(TensorMap& variables, Visitor& visitor) {
-  for (auto& [name, variable] : variables) visitor.tensor({{.name = name}, variable});
+/// Visits a model, an optimizer or another tree.
+void visit_state(auto& state, Visitor& visitor) {
+  if constexpr (requires { state.as_visit(); })
+    state.as_visit()(visitor);
+  else
+    tree::visit(state, visitor);
 }
-void visit_state(auto& model, Visitor& visitor) { model.as_visit()(visitor); }
+
+/// A part of the state of a function. `keep` copies it; what that returns puts the copy back.
+struct StatePart {
+  Visit visit;
+  Callback<Callback<void()>()> keep;
+};
+template <class S>
+StatePart state_part(S& state) {
+  return {[&state](Visitor& v) { visit_state(state, v); },
+          [&state] { return [&state, copy = state]() mutable { state = std::move(copy); }; }};
+}
 
 /// Calls functions on state that they change: what is traced takes and returns it.
 class StateCalls {
  public:
-  /// `keep` copies the state; what it returns puts the copy back.
-  StateCalls(Visit state, Callback<Callback<void()>()> keep, CompileSettings settings);
+  StateCalls(std::vector<StatePart> state, CompileSettings settings);
   void operator()(flat::CompiledCall& call) const;
   std::string show(std::string_view stage, flat::CompiledCall& call) const;
   std::string explain(flat::CompiledCall& call) const;
@@ -73,14 +88,8 @@ class StatefulFunction : public typed::CallableAs<StatefulFunction<F, S...>, F>,
   StatefulFunction(F f, std::tuple<S&...> state, CompileSettings settings, std::source_location at)
       : place(at),
         f_(std::make_shared<F>(std::move(f))),
-        calls_(
-            [state](Visitor& v) {
-              std::apply([&](auto&... s) { (visit_state(s, v), ...); }, state);
-            },
-            [state] {
-              return [state, copy = std::tuple<S...>(state)]() mutable { state = std::move(copy); };
-            },
-            std::move(settings)) {}
+        calls_(std::apply([](S&... s) { return std::vector<StatePart>{state_part(s)...}; }, state),
+               std::move(settings)) {}
 
   CallStats stats() const { return calls_.stats(); }
 
@@ -120,7 +129,7 @@ namespace tn {
 
 /// `f`, a function of trees that reads and changes `state` and the random state of the thread, as
 /// one plan: new values take the memory of the old ones. State is modules, optimizers, tensors and
-/// maps of tensors.
+/// other trees.
 ///
 ///     auto step = tn::compile([&](const Tensor& x, const Tensor& y) {
 ///       auto [loss, gradients] = loss_and_grad(x, y);
