@@ -1,11 +1,26 @@
 #include "tenon/nn/sequential.h"
 
+#include <atomic>
+
 #include "nn/checks.h"
 
 namespace tn::nn {
 
 void Layer::fail_constant() {
   fail("Sequential: a layer that changes when it is called cannot be called in a constant model");
+}
+
+Layer::Held& Layer::fail_moved() {
+  fail("Layer: there is no layer: it was moved to another place");
+}
+
+uint64_t Layer::next_state() {
+  static std::atomic<uint64_t> states = 0;
+  return states.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Layer::visit_bytes(const void* bytes, size_t count, Visitor& visitor, const Path& path) {
+  tree::visit_text({static_cast<const char*>(bytes), count}, visitor, path);
 }
 
 /// `x` through the layers of a constant model, or of one that may change.
