@@ -18,18 +18,26 @@ struct BatchSettings {
   int64_t epochs = 1;
 };
 
+/// A number of batches of one size.
+struct EqualParts {
+  int64_t count;
+};
+
 /// Examples along the first axis of some tensors, `size` at a time.
 class AnyBatches {
  public:
   AnyBatches(Tensors columns, int64_t size, BatchSettings settings, std::source_location at);
+  AnyBatches(Tensors columns, EqualParts parts, std::source_location at);
   /// The number of batches in all epochs.
   int64_t size() const { return per_epoch_ * settings_.epochs; }
-  /// The tensors of a batch.
-  Tensors at(int64_t number) const;
+  /// The tensors of a batch, which is numbered through all epochs.
+  Tensors at(int64_t number, std::source_location at = std::source_location::current()) const;
 
  private:
+  void count_examples(const char* by);
+
   Tensors columns_;
-  int64_t examples_ = 0, size_, per_epoch_ = 0;
+  int64_t examples_ = 0, size_ = 0, per_epoch_ = 0;
   BatchSettings settings_;
   mutable int64_t epoch_ = -1;  // whose order is known
   mutable Tensor order_;
@@ -75,6 +83,22 @@ inline Batches<2> batches(Tensor x, Tensor y, int64_t size, BatchSettings settin
 inline Batches<3> batches(Tensor x, Tensor y, Tensor z, int64_t size, BatchSettings settings = {},
                           std::source_location at = std::source_location::current()) {
   return {{std::move(x), std::move(y), std::move(z)}, size, std::move(settings), at};
+}
+
+/// A batch in `parts` of equal size: micro-batches for tn::optim::accumulate.
+///
+///     auto [loss, gradients] = tn::optim::accumulate(loss_and_grad, tn::data::split(x, y, 4));
+inline Batches<1> split(Tensor x, int64_t parts,
+                        std::source_location at = std::source_location::current()) {
+  return {{std::move(x)}, EqualParts{parts}, at};
+}
+inline Batches<2> split(Tensor x, Tensor y, int64_t parts,
+                        std::source_location at = std::source_location::current()) {
+  return {{std::move(x), std::move(y)}, EqualParts{parts}, at};
+}
+inline Batches<3> split(Tensor x, Tensor y, Tensor z, int64_t parts,
+                        std::source_location at = std::source_location::current()) {
+  return {{std::move(x), std::move(y), std::move(z)}, EqualParts{parts}, at};
 }
 
 }  // namespace tn::data

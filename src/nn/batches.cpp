@@ -12,16 +12,33 @@ AnyBatches::AnyBatches(Tensors columns, int64_t size, BatchSettings settings,
   LocScope scope(at);
   if (size < 1) fail("batches: the size must be 1 or more: {}", size);
   if (settings_.epochs < 0) fail("batches: the number of epochs is negative: {}", settings_.epochs);
-  for (size_t i = 0; i < columns_.size(); ++i) {
-    if (columns_[i].rank() == 0) fail("batches: tensor {} has no examples: it is a scalar", i);
-    if (i == 0) examples_ = columns_[i].dim(0);
-    if (columns_[i].dim(0) != examples_)
-      fail("batches: the tensors have {} and {} examples", examples_, columns_[i].dim(0));
-  }
+  count_examples("batches");
   per_epoch_ = settings_.drop_last ? examples_ / size : (examples_ + size - 1) / size;
 }
 
-Tensors AnyBatches::at(int64_t number) const {
+AnyBatches::AnyBatches(Tensors columns, EqualParts parts, std::source_location at)
+    : columns_(std::move(columns)), per_epoch_(parts.count) {
+  LocScope scope(at);
+  if (parts.count < 1) fail("split: the number of parts must be 1 or more: {}", parts.count);
+  count_examples("split");
+  if (examples_ % parts.count != 0 || (examples_ == 0 && parts.count > 1))
+    fail("split: {} examples do not divide into {} parts", examples_, parts.count);
+  size_ = examples_ / parts.count;
+}
+
+void AnyBatches::count_examples(const char* by) {
+  for (size_t i = 0; i < columns_.size(); ++i) {
+    if (columns_[i].rank() == 0) fail("{}: tensor {} has no examples: it is a scalar", by, i);
+    if (i == 0) examples_ = columns_[i].dim(0);
+    if (columns_[i].dim(0) != examples_)
+      fail("{}: the tensors have {} and {} examples", by, examples_, columns_[i].dim(0));
+  }
+}
+
+Tensors AnyBatches::at(int64_t number, std::source_location at) const {
+  LocScope scope(at);
+  if (number < 0 || number >= size())
+    fail(Fault::index, "batches: there is no batch {}: the last one is {}", number, size() - 1);
   int64_t epoch = number / per_epoch_, start = number % per_epoch_ * size_;
   Index part = Index::slice(start, std::min(start + size_, examples_));
   if (settings_.key.defined() && epoch_ != epoch) {

@@ -78,3 +78,21 @@ TEST_CASE("a model of layers and functions, and a loss") {
       grad([&](const nn::Sequential& m) { return nn::cross_entropy(m(x), y); })(model);
   CHECK(d.state_dict().size() == 4);
 }
+
+TEST_CASE("batches that there are not") {
+  CHECK(contains(error_in([] {
+                   data::batches(zeros({0, 2}), 4).at(0);
+                 }),
+                 "batches: there is no batch 0: the last one is -1"));
+  CHECK(contains(error_in([] { data::batches(arange(4), 2).at(77); }),
+                 "batches: there is no batch 77: the last one is 1"));
+}
+
+TEST_CASE("a batch is split into parts of equal size") {
+  std::vector<std::vector<int64_t>> parts;
+  for (auto [x, y] : data::split(arange(4), arange(4), 2)) parts.push_back(y.to_vector<int64_t>());
+  CHECK(parts == std::vector<std::vector<int64_t>>{{0, 1}, {2, 3}});
+  CHECK(contains(error_in([] { data::split(arange(4), 3); }),
+                 "split: 4 examples do not divide into 3 parts"));
+  CHECK(contains(error_in([] { data::split(arange(4), 0); }), "must be 1 or more: 0"));
+}
