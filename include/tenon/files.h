@@ -12,8 +12,14 @@
 
 namespace tn {
 
-/// In the order of the file.
-using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
+/// Tensors with their names, in the order of the file. What a model calls its `state_dict` converts
+/// to it and from it.
+struct NamedTensors : std::vector<std::pair<std::string, Tensor>> {
+  using std::vector<std::pair<std::string, Tensor>>::vector;
+  NamedTensors(const std::map<std::string, Tensor>& tensors)
+      : NamedTensors(tensors.begin(), tensors.end()) {}
+  operator std::map<std::string, Tensor>() const { return {begin(), end()}; }
+};
 /// Text metadata of a file.
 using Metadata = std::map<std::string, std::string>;
 

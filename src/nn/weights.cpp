@@ -86,15 +86,14 @@ void put_all(const Visit& model, const std::string& what, TensorMap tensors, con
 }
 
 void save_weights(const Visit& model, const std::string& path, std::source_location at) {
-  TensorMap all = tensors_in(model);
-  save_safetensors(path, NamedTensors(all.begin(), all.end()), {}, at);
+  save_safetensors(path, tensors_in(model), {}, at);
 }
 
 void load_weights(const Visit& model, const std::string& path, const LoadWeights& how,
                   std::source_location at) {
   LocScope scope(at);
-  NamedTensors tensors = load_safetensors(path, how.verify).tensors;
-  put_all(model, format("load_weights: {}", path), TensorMap(tensors.begin(), tensors.end()), how);
+  TensorMap tensors = load_safetensors(path, how.verify).tensors;
+  put_all(model, format("load_weights: {}", path), std::move(tensors), how);
 }
 
 }  // namespace tn::nn

@@ -10,6 +10,7 @@
 #include "files.h"
 #include "storage/checksum.h"
 #include "tenon/files.h"
+#include "tenon/nn.h"
 #include "tenon/operators.h"
 #include "tenon/ops.h"
 
@@ -235,4 +236,15 @@ TEST_CASE("safetensors: whoever is killed while saving leaves the old file or th
   }
   save(1000);
   CHECK(std::distance(fs::directory_iterator(folder.path), {}) == 1);
+}
+
+TEST_CASE("safetensors: the state of a model is what files take and give") {
+  Folder folder;
+  std::string path = folder.path + "/model.safetensors", arrays = folder.path + "/model.npz";
+  nn::Linear model(2, 3), other(2, 3);
+  save_safetensors(path, model.state_dict());
+  other.load_state_dict(load_safetensors(path).tensors);
+  CHECK(other.weight.to_vector<float>() == model.weight.to_vector<float>());
+  save_npz(arrays, model.state_dict());
+  other.load_state_dict(load_npz(arrays));
 }
