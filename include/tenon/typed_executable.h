@@ -17,6 +17,22 @@ struct InputNames final : tree::Visitor {
   void tensor(const tree::Slot& slot) override;
 };
 
+/// Numbers, text and modes in arguments, which are constants of an executable.
+struct Settings final : tree::Visitor {
+  std::vector<uint64_t> words = {};
+  void module(const tree::Path& path, nn::ModuleBase& module) override;
+  void setting(const tree::Path& path, uint64_t bits) override;
+};
+/// As text for the surface of an executable, and back: none of one that C++ did not make.
+std::string text_of(const Settings& settings);
+std::vector<uint64_t> settings_in(const std::string& surface);
+/// Fails with the path of the first setting that differs.
+void check_settings(const std::vector<uint64_t>& made,
+                    const Callback<void(tree::Visitor&)>& arguments);
+/// Fails where a result has settings, or lists of lengths, that a new one of its type has not.
+void check_result(const Callback<void(tree::Visitor&)>& result,
+                  const Callback<void(tree::Visitor&)>& fresh);
+
 /// How many tensors a tree of type T has: -1 where values decide.
 template <class T>
 int64_t fixed_count() {
@@ -34,21 +50,22 @@ template <class R, class... A>
 class ExecutableOf<R(A...)> : public Executable {
  public:
   using Executable::operator();
-  explicit ExecutableOf(Executable made) : Executable(std::move(made)) {
+  explicit ExecutableOf(Executable made)
+      : Executable(std::move(made)), settings_(typed::settings_in(surface())) {
     typed::check_counts(*this, count(typed::fixed_count<typed::Value<A>>()...),
                         typed::fixed_count<typed::Value<R>>());
   }
   typed::Value<R> operator()(const typed::Value<A>&... args,
                              std::source_location at = std::source_location::current()) const
-    requires(!(std::is_same_v<typed::Value<A>, Tensors> && ...) || !std::is_same_v<R, Tensors>)
-  {
+      requires(!(std::is_same_v<typed::Value<A>, Tensors> && ...) || !std::is_same_v<R, Tensors>) {
     flat::Place here(at);
-    Tensors in;
-    auto add = [&](auto& argument) {
-      for (Tensor& t : typed::tensors_of(argument, "executable", "an argument"))
-        in.push_back(std::move(t));
+    auto visit = [&](tree::Visitor& visitor) {
+      typed::visit_arguments(visitor, const_cast<typed::Value<A>&>(args)...);
     };
-    (add(const_cast<typed::Value<A>&>(args)), ...);
+    if (!settings_.empty()) typed::check_settings(settings_, visit);
+    tree::Contents contents("executable");
+    visit(contents);
+    const Tensors& in = contents.tensors;
     Tensors out = (*static_cast<const Executable*>(this))(in);
     if constexpr (std::is_same_v<R, Tensors>)
       return out;
@@ -57,6 +74,8 @@ class ExecutableOf<R(A...)> : public Executable {
   }
 
  private:
+  std::vector<uint64_t> settings_;  // of the arguments that the function was traced with
+
   template <class... N>
   static int64_t count(N... counts) {
     return ((counts < 0) || ...) ? -1 : (int64_t{0} + ... + counts);
@@ -98,8 +117,17 @@ struct Ahead<R(A...)> {
       visit(filling);
       UserCode own;
       R result(args.with([&](A&... each) { return R(invoke(f, each...)); }));
+      if constexpr (!std::is_same_v<R, Tensor> && !std::is_same_v<R, Tensors>) {
+        R fresh{};
+        check_result([&](tree::Visitor& v) { tree::visit(result, v, {.name = "result"}); },
+                     [&](tree::Visitor& v) { tree::visit(fresh, v); });
+      }
       return tensors_of(result, "compile_ahead");
     };
+    Settings constants;
+    visit(constants);
+    if (!settings.surface && !constants.words.empty())
+      settings.surface = [&] { return Surface{.text = text_of(constants)}; };
     return ExecutableOf<R(A...)>(flat::compile_ahead(on_list, std::move(inputs), settings));
   }
 };
@@ -107,7 +135,8 @@ struct Ahead<R(A...)> {
 }  // namespace typed
 
 /// `f` compiled for inputs that are described, one for each tensor of its arguments. It is called
-/// once, with parameters like those. What it asks about sizes must have one answer on their whole
+/// once, with parameters like those, in default-constructed arguments: numbers, text and modes in
+/// these are constants, and a call with other ones is an error. What it asks about sizes must have one answer on their whole
 /// ranges, or is checked at every call.
 ///
 ///     auto f = [](tn::Tensor x, tn::Tensor w) { return tn::matmul(x, w); };

@@ -125,7 +125,7 @@ def read(
     text: str, names: list[str], infos: list[Info], outputs: int
 ) -> tuple[list[Parameter], _core.TreeStructure | None]:
     """Read what `write` wrote, for an executable with these inputs and number of results."""
-    if not text:  # it was not made by Python
+    if not text or text.startswith("c++ "):  # it was not made by Python
         parameters: list[Parameter] = []
         for name, info in zip(names, infos):
             name = parameter_name(name, parameters)

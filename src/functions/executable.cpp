@@ -1,6 +1,7 @@
 #include "functions/executable.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 
 #include "backend/source/c_plan.h"
@@ -20,6 +21,7 @@
 #include "observe/stage_text.h"
 #include "runtime/device.h"
 #include "tenon/files.h"
+#include "tenon/nn/visit.h"
 #include "transforms/tape.h"
 
 namespace tn {
@@ -277,6 +279,80 @@ void typed::check_counts(const Executable& executable, int64_t inputs, int64_t o
   };
   check("inputs", executable.inputs().size(), inputs);
   check("outputs", executable.outputs().size(), outputs);
+}
+
+// Settings in arguments ------------------------------------------------------------------------
+
+namespace {
+
+constexpr std::string_view kSettings = "c++ settings";
+
+/// The path of word `number`.
+struct FindingWord final : tree::Visitor {
+  size_t number;
+  std::string found = {};
+  explicit FindingWord(size_t wanted) : number(wanted) {}
+  void module(const tree::Path& path, nn::ModuleBase&) override {
+    setting({.outer = &path, .name = "training"}, 0);
+  }
+  void setting(const tree::Path& path, uint64_t) override {
+    if (number-- == 0) found = path.accessed();
+  }
+};
+
+/// The path in `tree` of the first word that differs; "": none.
+std::string first_difference(const std::vector<uint64_t>& a,
+                             const Callback<void(tree::Visitor&)>& tree) {
+  typed::Settings b;
+  tree(b);
+  if (a == b.words) return "";
+  auto [at, other] = std::ranges::mismatch(a, b.words);
+  FindingWord finding(static_cast<size_t>(other - b.words.begin()));
+  tree(finding);
+  return finding.found.empty() ? "the number of settings" : finding.found;
+}
+
+}  // namespace
+
+void typed::Settings::module(const tree::Path&, nn::ModuleBase& module) {
+  words.push_back(module.training);
+}
+void typed::Settings::setting(const tree::Path&, uint64_t bits) { words.push_back(bits); }
+
+std::string typed::text_of(const Settings& settings) {
+  std::string text(kSettings);
+  for (uint64_t word : settings.words) text += format(" {:x}", word);
+  return text;
+}
+
+std::vector<uint64_t> typed::settings_in(const std::string& surface) {
+  std::vector<uint64_t> words;
+  if (!surface.starts_with(kSettings)) return words;
+  const char* at = surface.data() + kSettings.size();
+  const char* end = surface.data() + surface.size();
+  while (at != end && *at == ' ') {
+    auto [after, error] = std::from_chars(at + 1, end, words.emplace_back(), 16);
+    if (error != std::errc()) fail("load: the settings of arguments in the file are damaged");
+    at = after;
+  }
+  return words;
+}
+
+void typed::check_settings(const std::vector<uint64_t>& made,
+                           const Callback<void(tree::Visitor&)>& arguments) {
+  if (std::string path = first_difference(made, arguments); !path.empty())
+    fail(Hint{"settings are those of default-constructed arguments: close over another value, or "
+              "make it a tensor"},
+         "executable: {} is not what the function was compiled with", path);
+}
+
+void typed::check_result(const Callback<void(tree::Visitor&)>& result,
+                         const Callback<void(tree::Visitor&)>& fresh) {
+  Settings of_fresh;
+  fresh(of_fresh);
+  if (std::string path = first_difference(of_fresh.words, result); !path.empty())
+    fail(Hint{"return tensors, in a tuple, a pair, an array or a struct"},
+         "compile_ahead: an executable returns tensors only, and {} is something else", path);
 }
 
 void typed::InputNames::tensor(const tree::Slot& slot) {

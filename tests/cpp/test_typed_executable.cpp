@@ -51,3 +51,41 @@ TEST_CASE("typed: signatures of tensors, generic functions and lists") {
       error_in([] { compile_ahead([](Tensor a, Tensor b) { return a + b; }, {{.shape = {2}}}); }),
       "1 inputs are described, and the function takes 2 tensors"));
 }
+
+namespace {
+
+struct Scaled {
+  Tensor w;
+  double scale = 2;
+  static void fields(auto& s, auto&& f) { f("w", s.w), f("scale", s.scale); }
+};
+
+}  // namespace
+
+TEST_CASE("typed: settings in arguments are constants of an executable") {
+  Folder folder;
+  std::string path = folder.path + "/f.tnx";
+  auto f = [](const Scaled& s, const Tensor& x) { return x * s.w * s.scale; };
+  auto made = compile_ahead(f, {{.shape = {1}}, {.shape = {1}}});
+  made.save(path);
+  auto loaded = Executable::load<Tensor(Scaled, Tensor)>(path);
+  Tensor one = ones({1});
+  for (const auto& exe : {made, loaded}) {
+    CHECK(exe(Scaled{one}, one).item<float>() == 2);
+    std::string error = error_in([&] { exe(Scaled{one, 5}, one); });
+    CHECK(contains(error, "executable: argument 0.scale is not what the function was compiled"));
+    CHECK(contains(error, "test_typed_executable.cpp"));
+    CHECK(contains(error, "hint: settings are those of default-constructed arguments"));
+  }
+  auto named = compile_ahead([](const std::pair<std::string, Tensor>& p) { return p.second + 1; },
+                             {{.shape = {1}}});
+  CHECK(contains(error_in([&] { named({"other", one}); }), "executable: argument 0[0] is not"));
+}
+
+TEST_CASE("typed: an executable returns tensors only") {
+  CHECK(
+      contains(error_in([] {
+                 compile_ahead([](const Tensor& x) { return std::pair{x, 3.0}; }, {{.shape = {1}}});
+               }),
+               "an executable returns tensors only, and result[1] is something else"));
+}
