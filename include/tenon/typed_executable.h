@@ -57,7 +57,8 @@ class ExecutableOf<R(A...)> : public Executable {
   }
   typed::Value<R> operator()(const typed::Value<A>&... args,
                              std::source_location at = std::source_location::current()) const
-      requires(!(std::is_same_v<typed::Value<A>, Tensors> && ...) || !std::is_same_v<R, Tensors>) {
+    requires(!(std::is_same_v<typed::Value<A>, Tensors> && ...) || !std::is_same_v<R, Tensors>)
+  {
     flat::Place here(at);
     auto visit = [&](tree::Visitor& visitor) {
       typed::visit_arguments(visitor, const_cast<typed::Value<A>&>(args)...);

@@ -159,13 +159,9 @@ TEST_CASE("arguments of layers are checked") {
         "Conv2d: padding_by must be one of given, same, valid: 'full'");
   CHECK(problem_in([] { nn::MultiHeadAttention(10, 3); }) ==
         "MultiHeadAttention: num_heads must divide dims: 3 and 10");
-  CHECK(contains(error_in([] {
-                   nn::MultiHeadAttention(4, 1).step(ones({1, 2, 4}), {ones({1})});
-                 }),
+  CHECK(contains(error_in([] { nn::MultiHeadAttention(4, 1).step(ones({1, 2, 4}), {ones({1})}); }),
                  "MultiHeadAttention: a cache is 2 tensors, given 1"));
-  CHECK(contains(error_in([] {
-                   nn::mse_loss(ones({3}), ones({3, 1}));
-                 }),
+  CHECK(contains(error_in([] { nn::mse_loss(ones({3}), ones({3, 1})); }),
                  "mse_loss: shapes differ: f32[3] (predictions) and f32[3,1] (targets)"));
 }
 

@@ -80,9 +80,7 @@ TEST_CASE("a model of layers and functions, and a loss") {
 }
 
 TEST_CASE("batches that there are not") {
-  CHECK(contains(error_in([] {
-                   data::batches(zeros({0, 2}), 4).at(0);
-                 }),
+  CHECK(contains(error_in([] { data::batches(zeros({0, 2}), 4).at(0); }),
                  "batches: there is no batch 0: the last one is -1"));
   CHECK(contains(error_in([] { data::batches(arange(4), 2).at(77); }),
                  "batches: there is no batch 77: the last one is 1"));

@@ -83,9 +83,9 @@ TEST_CASE("typed: settings in arguments are constants of an executable") {
 }
 
 TEST_CASE("typed: an executable returns tensors only") {
-  CHECK(
-      contains(error_in([] {
-                 compile_ahead([](const Tensor& x) { return std::pair{x, 3.0}; }, {{.shape = {1}}});
-               }),
-               "an executable returns tensors only, and result[1] is something else"));
+  CHECK(contains(error_in([] {
+                   compile_ahead([](const Tensor& x) { return std::pair{x, 3.0}; },
+                                 {{.shape = {1}}});
+                 }),
+                 "an executable returns tensors only, and result[1] is something else"));
 }

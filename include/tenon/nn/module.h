@@ -34,16 +34,14 @@ class Module : public ModuleBase {
   Module() = default;
 
   template <class... A>
-  auto operator()(A&&... args) const requires requires(const Self& s) {
-    s.forward(std::forward<A>(args)...);
-  }
+  auto operator()(A&&... args) const
+    requires requires(const Self& s) { s.forward(std::forward<A>(args)...); }
   {
     return called(self(), [&] { return self().forward(std::forward<A>(args)...); });
   }
   template <class... A>
-  auto operator()(A&&... args) requires requires(Self& s) {
-    s.forward(std::forward<A>(args)...);
-  }
+  auto operator()(A&&... args)
+    requires requires(Self& s) { s.forward(std::forward<A>(args)...); }
   {
     return called(self(), [&] { return self().forward(std::forward<A>(args)...); });
   }

@@ -11,16 +11,16 @@ namespace tn::nn {
 /// What can be a layer: it is called with one tensor. Default arguments of a function are none of
 /// its type, so that `leaky_relu` cannot, but `LeakyReLU()` can.
 template <class L>
-concept IsLayer = std::invocable < std::decay_t<L>
-&, const Tensor& >
-       &&std::convertible_to<std::invoke_result_t<std::decay_t<L>&, const Tensor&>, Tensor>;
+concept IsLayer =
+    std::invocable<std::decay_t<L>&, const Tensor&> &&
+    std::convertible_to<std::invoke_result_t<std::decay_t<L>&, const Tensor&>, Tensor>;
 
 /// Any module or function from a tensor to a tensor, as a value.
 class Layer {
  public:
   template <class L>
-  requires(!std::same_as<std::remove_cvref_t<L>, Layer> && IsLayer<L>) Layer(L&& layer)
-      : held_(std::make_unique<Holds<std::decay_t<L>>>(std::forward<L>(layer))) {}
+    requires(!std::same_as<std::remove_cvref_t<L>, Layer> && IsLayer<L>)
+  Layer(L&& layer) : held_(std::make_unique<Holds<std::decay_t<L>>>(std::forward<L>(layer))) {}
   Layer(const Layer& other) : held_(other.held_ ? other.held_->copy() : nullptr) {}
   Layer(Layer&&) noexcept = default;
   Layer& operator=(const Layer& other) { return *this = Layer(other); }
@@ -94,9 +94,8 @@ class Sequential : public Module<Sequential> {
 
   Sequential() = default;
   template <class First, class... L>
-  requires(sizeof...(L) > 0 ||
-           !std::same_as<std::remove_cvref_t<First>, Sequential>) explicit Sequential(First&& first,
-                                                                                      L&&... rest) {
+    requires(sizeof...(L) > 0 || !std::same_as<std::remove_cvref_t<First>, Sequential>)
+  explicit Sequential(First&& first, L&&... rest) {
     layers.reserve(1 + sizeof...(L));
     add(std::forward<First>(first));
     (add(std::forward<L>(rest)), ...);
