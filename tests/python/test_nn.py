@@ -106,6 +106,15 @@ def test_freezing():
     assert vars(model) == before
 
 
+def test_a_name_that_is_not_there_is_not_frozen():
+    model = nn.Sequential(nn.Linear(2, 2))
+    with pytest.raises(ValueError, match="freeze: no attribute 'wieght' holds a tensor") as error:
+        model.freeze(keys="wieght")
+    assert "did you mean 'weight'?" in str(error.value)
+    with pytest.raises(ValueError, match="unfreeze: no attribute 'zzz' holds a tensor"):
+        model.unfreeze(keys=["weight", "zzz"])
+
+
 def test_training_mode_reaches_all_and_leaves_no_trace():
     model = nn.Sequential(nn.Dropout(), nn.Sequential(nn.Dropout()))
     before = dict(vars(model))

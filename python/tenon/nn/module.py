@@ -9,6 +9,7 @@ from typing import Any, NoReturn, TypeAlias
 import tenon as tn
 
 from .. import _core, files
+from .._advice import nearest
 from ..module_changes import on_this_thread
 from . import weights
 from .calls import as_call
@@ -335,6 +336,8 @@ class Module(Convertible):
 
     def _mark(self, recurse: bool, keys: Names | None, trained: bool) -> Module:
         keys = {keys} if isinstance(keys, str) else keys
+        if keys is not None:
+            self._check_marked(recurse, keys, "unfreeze" if trained else "freeze")
         for module in self.modules() if recurse else [self]:
             names = {name for name, value in vars(module).items() if _holds_tensors(value)}
             if keys is not None:
@@ -344,6 +347,19 @@ class Module(Convertible):
                 if isinstance(tensor, tn.Tensor) and _core._refuses_grad(tensor):
                     tensor.requires_grad = True
         return self
+
+    def _check_marked(self, recurse: bool, keys: Names, call: str) -> None:
+        """Fails for a name that no attribute with tensors has."""
+        modules = self.modules() if recurse else [self]
+        known = {n for m in modules for n, value in vars(m).items() if _holds_tensors(value)}
+        for name in keys:
+            if name in known:
+                continue
+            near = nearest(name, sorted(known))
+            hint = f"did you mean {near!r}?" if near else f"there are {', '.join(sorted(known))}"
+            if isinstance(vars(self).get(name), Module):
+                hint = f"write model.{name}.{call}()"
+            _core._fail("value", f"{call}: no attribute {name!r} holds a tensor", hint)
 
     def _set(self, name: str, value: Any) -> None:
         if value == getattr(type(self), name):
