@@ -59,7 +59,6 @@ FORMS = {
     "histogram": "tn::count_in_bins",
     "inf": "std::numeric_limits",
     "insert": "tn::insert_elements",
-    "linearize": "tn::jvp",
     "multinomial": "tn::random::multinomial",
     "nan": "std::numeric_limits",
     "no_grad": "tn::NoGrad",
@@ -104,9 +103,6 @@ FORMS = {
     "amp.Policy": "tn::amp::Autocast",
     "amp.autocast": "tn::amp::Autocast",
     "amp.policy": "tn::amp::autocast_type",
-    "data.Prefetch": "tn::async_eval",
-    "data.prefetch": "tn::async_eval",
-    "data.split": "tn::data::batches",
     "linalg.cond": "tn::condition_number",
     "linalg.norm": "tn::linalg::norm",
     "model.Connection": "tn::model::Connected",
@@ -139,8 +135,7 @@ FORMS = {
 }
 
 # Physical models take settings where Python takes a backend: `compile.optimization_level` 0 is the
-# interpreter, and the sources are those of `Executable::source`. Layers that have no block of their
-# own are the `compute` of a BlockDef.
+# interpreter, and the sources are those of `Executable::source`.
 for _place in ("", "model."):
     FORMS |= dict.fromkeys(
         (f"{_place}{name}Backend" for name in ("Cpu", "Cuda", "Interpreter")),
@@ -149,13 +144,8 @@ for _place in ("", "model."):
     FORMS |= dict.fromkeys(
         (f"{_place}{name}Backend" for name in ("C", "Numpy", "Torch", "Jax")), "tn::Executable"
     )
-FORMS |= {
-    f"model.{name}": "tn::model::BlockDef"
-    for name in """GRU LSTM PReLU RNN Transformer TransformerDecoder TransformerDecoderLayer
-        TransformerEncoder TransformerEncoderLayer Upsample""".split()
-}
 
-# Activations are functions of `nn`, which a Sequential takes as layers: no classes.
+# Blocks of activations are those of ops, by the name of the function.
 ACTIVATIONS = {
     "CELU": "celu",
     "ELU": "elu",
@@ -196,6 +186,15 @@ REASONS = {
         *"ShapeDtypeStruct eval_shape".split()
     ],
     "Python only: the NumPy protocol": ["Tensor.numpy"],
+    "C++ evaluates the next batch with async_eval while a step runs: there is no thread to end": [
+        *"data.Prefetch data.prefetch".split()
+    ],
+    "jvp is called again: each call computes the value, too": ["linearize"],
+    "no block: write a BlockDef whose `compute` calls the layer of tn::nn": [
+        *"model.GRU model.LSTM model.PReLU model.RNN model.Transformer".split(),
+        *"model.TransformerDecoder model.TransformerDecoderLayer".split(),
+        *"model.TransformerEncoder model.TransformerEncoderLayer model.Upsample".split(),
+    ],
     "save_npz: NumPy reads it as well, and safetensors is what to use for large files": [
         "savez_compressed"
     ],

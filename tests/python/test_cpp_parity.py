@@ -60,8 +60,6 @@ def forms_of(name, blocks):
     module, _, last = name.rpartition(".")
     if name in cpp_forms.FORMS:
         return [cpp_forms.FORMS[name]]
-    if module == "nn" and last in cpp_forms.ACTIVATIONS:
-        return [f"tn::nn::{cpp_forms.ACTIVATIONS[last]}"]
     forms = [f"{space}::{last}" for space in cpp_forms.NAMESPACES[module] if last not in KEYWORDS]
     if module == "model" and (last in blocks or last in cpp_forms.ACTIVATIONS):
         forms.append("tn::model::op_block")
