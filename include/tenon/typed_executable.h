@@ -137,8 +137,8 @@ struct Ahead<R(A...)> {
 
 /// `f` compiled for inputs that are described, one for each tensor of its arguments. It is called
 /// once, with parameters like those, in default-constructed arguments: numbers, text and modes in
-/// these are constants, and a call with other ones is an error. What it asks about sizes must have one answer on their whole
-/// ranges, or is checked at every call.
+/// these are constants, and a call with other ones is an error. What it asks about sizes must have
+/// one answer on their whole ranges, or is checked at every call.
 ///
 ///     auto f = [](tn::Tensor x, tn::Tensor w) { return tn::matmul(x, w); };
 ///     auto exe = tn::compile_ahead(f, {{.shape = {{1, 8, 64, "batch"}, 4}}, {.shape = {4, 2}}});
