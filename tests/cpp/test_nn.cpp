@@ -284,6 +284,12 @@ TEST_CASE("layers that are function objects") {
   CHECK(f(slopes, x).to_vector<float>() == softmax(array({-1.f, 0.f})).to_vector<float>());
   CHECK(f(others, x).to_vector<float>() == softmax(array({-2.f, 0.f})).to_vector<float>());
 
+  nn::Sequential first = held(one), copied = first;
+  CHECK(f(first, one).item<float>() == 1);
+  size_t traces = f.why_recompiled().size();
+  CHECK(f(copied, one).item<float>() == 1);
+  CHECK(f.why_recompiled().size() == traces);
+
   nn::Layer layer = nn::relu, taken = std::move(layer);
   CHECK(problem_in([&] { layer(x); }) == "Layer: there is no layer: it was moved to another place");
 }

@@ -52,7 +52,7 @@ class Layer {
     L layer;
     uint64_t state = is_plain<L> ? 0 : next_state();  // which a copy shares
     explicit Holds(L given) : layer(std::move(given)) {}
-    std::unique_ptr<Held> copy() const override { return std::make_unique<Holds>(layer); }
+    std::unique_ptr<Held> copy() const override { return std::make_unique<Holds>(*this); }
     Tensor call(const Tensor& x) override { return layer(x); }
     Tensor call(const Tensor& x) const override {
       if constexpr (std::invocable<const L&, const Tensor&>)
