@@ -20,6 +20,7 @@
 #include "tenon/physical_model.h"
 #include "tenon/printing.h"
 #include "tenon/profile.h"
+#include "tenon/random.h"
 #include "tenon/vmap.h"
 
 using namespace tn;
