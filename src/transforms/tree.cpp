@@ -120,7 +120,7 @@ void check_like(std::string_view by, std::string_view what, const Callback<void(
   auto [at, other] = std::ranges::mismatch(a, b);
   if (at == a.end() && other == b.end()) return;
   auto named = [](const auto& list, auto place) {
-    return place == list.end() ? std::string("nothing") : format("'{}'", *place);
+    return place == list.end() ? std::string("nothing") : *place;
   };
   fail("{}: {} has another structure: {} in the place of {}", by, what, named(b, other),
        named(a, at));

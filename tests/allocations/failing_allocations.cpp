@@ -20,6 +20,7 @@
 #include <filesystem>
 #include <functional>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "backend/cpu/codegen/codegen.h"
@@ -76,6 +77,14 @@ int posix_memalign(void** result, size_t alignment, size_t bytes) {
   if (fails()) return ENOMEM;
   *result = __libc_memalign(alignment, bytes);
   return *result ? 0 : ENOMEM;
+}
+/// Its own allocation cannot fail: the C library ends the process.
+int __cxa_thread_atexit_impl(void (*destroy)(void*), void* object, void* library);
+int __cxa_thread_atexit(void (*destroy)(void*), void* object, void* library) noexcept {
+  long kept = std::exchange(left, kNever);
+  int result = __cxa_thread_atexit_impl(destroy, object, library);
+  left = kept;
+  return result;
 }
 void* mmap(void* at, size_t bytes, int protection, int flags, int file, off_t offset) noexcept {
   if (fails()) return errno = ENOMEM, MAP_FAILED;

@@ -21,21 +21,22 @@ using namespace tn;
 
 TEST_CASE("cuda: without a driver, or with an old one") {
   cuda::replace_driver(nullptr);
-  CHECK(error_in([] { Device("cuda"); }) ==
-        "device: cuda: no NVIDIA driver was found (libcuda.so.1 is missing)");
+  CHECK(error_in([] {
+          Device("cuda");
+        }).starts_with("device: cuda: no NVIDIA driver was found (libcuda.so.1 is missing)\n"));
   size_t others = devices().size();
   WithMock with;
   mock().version = 11040;
-  CHECK(error_in([] { Device("cuda:0"); }) ==
-        "device: cuda:0: the driver is too old: it is for CUDA 11.4, and CUDA 12.0 (driver 525) is "
-        "needed");
+  CHECK(error_in([] { Device("cuda:0"); })
+            .starts_with("device: cuda:0: the driver is too old: it is for CUDA 11.4, and CUDA "
+                         "12.0 (driver 525) is needed\n"));
   mock().version = 13000;
   cuda::replace_driver(&cuda::mock_driver());
   mock().init = 100;
   CHECK(contains(error_in([] { Device("cuda"); }), "the driver finds no usable GPU"));
   mock().init = 0, mock().devices = 0;
   cuda::replace_driver(&cuda::mock_driver());
-  CHECK(error_in([] { Device("cuda"); }) == "device: cuda: the driver finds no GPU");
+  CHECK(error_in([] { Device("cuda"); }).starts_with("device: cuda: the driver finds no GPU\n"));
   mock().devices = 1;
   cuda::replace_driver(&cuda::mock_driver());
   CHECK(contains(error_in([] { Device("cuda:1"); }), "no such device: 'cuda:1'"));

@@ -271,6 +271,7 @@ TEST_CASE("cuda: convolutions whose windows reach too far for kernels are refuse
 TEST_CASE("cuda: an executable that is compiled for GPUs runs on the one of its arguments") {
   WithGpu with(9);
   mock().devices = 2;
+  add_doubled_kernel();
   Executable f = doubled();
   for (const char* name : {"cuda:0", "cuda:1", "cuda:0"}) {
     Tensor made = f({ones({4}, float32, Device(name))})[0];
