@@ -37,6 +37,7 @@ void AnyBatches::count_examples(const char* by) {
 
 Tensors AnyBatches::at(int64_t number, std::source_location at) const {
   LocScope scope(at);
+  if (columns_.empty()) fail("batches: they were moved from: there are no examples");
   if (number < 0 || number >= size())
     fail(Fault::index, "batches: there is no batch {}: the last one is {}", number, size() - 1);
   int64_t epoch = number / per_epoch_, start = number % per_epoch_ * size_;

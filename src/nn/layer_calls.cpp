@@ -340,8 +340,14 @@ Tensors run_layer(const LayerDef& def, const ObjectCall& call) {
                             .training = call.training,
                             .options = options.data,
                             .call_child = call.call_child});
-  if (moves)
-    for (size_t i = 0; i < held.size(); ++i) *call.tensors[i] = held[i];
+  auto is_traced = [](const Tensor& t) { return t.defined() && t.node()->traced; };
+  for (size_t i = 0; moves && i < held.size(); ++i) {
+    if (is_traced(held[i]) && !is_traced(*call.tensors[i]))
+      fail(Hint{"call eval(), or name the model as state: tn::compile(f, std::tie(model))"},
+           "{}: training updates its running statistics, which are not part of the traced function",
+           def.name);
+  }
+  for (size_t i = 0; moves && i < held.size(); ++i) *call.tensors[i] = held[i];
   return out;
 }
 

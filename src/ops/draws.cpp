@@ -69,7 +69,8 @@ Tensor parameter(std::string_view op, std::string_view name, const Tensor& x, co
   if (is_key(*type_of(x)) && (is_float(type) || is_complex(type)))
     fail(Fault::type,
          Hint{"pass it by name, as key=...",
-              "pass it as the last argument: random::normal(shape, 0.0, 1.0, DType::f32, key)"},
+              "pass it as the last argument, after the element type: random::normal({3}, 0.0, 1.0, "
+              "tn::float32, key)"},
          "{}: {} is a key: {}", op, name, *type_of(x));
   bool fits = x.rank() <= shape.rank();
   for (int k = 0; fits && k < x.rank(); ++k) {

@@ -302,3 +302,23 @@ TEST_CASE("a name that no field has is not frozen in silence") {
   CHECK(contains(error, "hint: did you mean 'weight'?"));
   CHECK(contains(error_in([&] { model.unfreeze({"zzz"}); }), "unfreeze: no field 'zzz'"));
 }
+
+TEST_CASE("a layer that moves its statistics is state of what is traced, or an error") {
+  nn::BatchNorm norm(2);
+  Tensor x = ones({4, 2});
+  auto call = [&](const Tensor& in) { return norm(in); };
+  CHECK(contains(error_in([&] { compile_ahead(call, {{.shape = {4, 2}}}); }),
+                 "BatchNorm: training updates its running statistics"));
+  CHECK(contains(error_in([&] { compile(call)(x); }), "not part of the traced function"));
+  CHECK(norm.running_mean.to_vector<float>() == std::vector<float>{0, 0});
+  compile(call, std::tie(norm))(x);
+  CHECK(norm.running_mean.to_vector<float>()[0] > 0);
+  norm.eval();
+  CHECK(compile_ahead(call, {{.shape = {4, 2}}})(x).shape() == Shape{4, 2});
+}
+
+TEST_CASE("batches that were moved from say so") {
+  auto first = data::batches(ones({4, 2}), 2), second = std::move(first);
+  CHECK(second.at(1).size() == 1);
+  CHECK(contains(error_in([&] { first.at(0); }), "they were moved from"));  // NOLINT
+}

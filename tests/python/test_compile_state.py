@@ -415,7 +415,7 @@ def test_changes_that_are_lost_are_told():
 def test_a_value_that_escapes_says_so():
     kept = []
     f = tn.compile(lambda x: kept.append(x * 2))
-    with pytest.warns(UserWarning, match=r"<lambda> \(.*_state.py:\d+\) leaves tensors"):
+    with pytest.warns(UserWarning, match=r"<lambda> \(.*_state.py:\d+\) stores traced tensors"):
         f(tn.ones(2))
     with pytest.raises(tn.Error, match=r"trace ended, at .*, in <lambda>(.|\n)*outputs=state"):
         kept[0].tolist()
