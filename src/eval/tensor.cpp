@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/interrupt.h"
 #include "compiler/compile_graph.h"
 #include "eval/background.h"
 #include "eval/eval.h"
@@ -127,7 +128,8 @@ static void flush_quietly(const std::vector<Tensor>& tensors) {
     flush(tensors);
   } catch (const Error&) {
   } catch (const std::bad_alloc&) {
-  }  // an interrupt goes on: it is the caller's
+  } catch (const Stopped&) {  // by stop_async
+  }  // what a handler of the user throws goes on
 }
 
 void async_eval(const std::vector<Tensor>& tensors) {
