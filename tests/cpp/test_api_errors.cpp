@@ -189,6 +189,7 @@ TEST_CASE("errors of calls that are no ops have the line of the call") {
   CHECK(has_line([&] { model.save_weights("/no/such/file"); }));
   CHECK(has_line([&] { model.load_state_dict({}); }));
   CHECK(has_line([] { profile([] {}, 0); }));
+  CHECK(has_line([] { Checkpoints("/proc/none").save(1, {}); }));
   CHECK(has_line([] { array({1, 2, 3}, {2}); }));
   CHECK(has_line([] { array(std::vector{1.f, 2.f}, {3}); }));
   CHECK(has_line([] { array({{1, 2}, {3}}); }));

@@ -89,3 +89,10 @@ TEST_CASE("typed: an executable returns tensors only") {
                  }),
                  "an executable returns tensors only, and result[1] is something else"));
 }
+
+TEST_CASE("settings in a file that was damaged are an error") {
+  typed::Settings none;
+  CHECK(typed::settings_in(typed::text_of(none)).empty());
+  CHECK(contains(error_in([&] { typed::settings_in(typed::text_of(none) + " zz"); }),
+                 "load: the settings of arguments in the file are damaged"));
+}
