@@ -84,6 +84,7 @@ class MpiLink {
   void reap_notes();
   void look_at_neighbours(Clock::time_point now);
   void look_at_machines(Clock::time_point now);
+  std::vector<int> contacts() const;
   void report_failure();
   void leave();
   bool have_all_left() const;

@@ -16,7 +16,7 @@ namespace tn::workers {
 namespace {
 
 constexpr int kNoteTag = 0;
-enum NoteKind : uint8_t { kAlive, kFailed, kGoodbye };
+enum NoteKind : uint8_t { kHello, kAlive, kFailed, kGoodbye };
 
 /// Without a sign of life for so long, a worker is taken to be dead.
 std::chrono::seconds patience() {
@@ -65,6 +65,9 @@ void MpiLink::attend() {
   }
   if (!is_broken_) receive_notes(), reap_notes();
   memory_->record(own_place()).beats.fetch_add(1, std::memory_order_relaxed);
+  // A connection is made at the first message. MPI ends the process if it cannot be made, so it
+  // must exist before a failure is reported.
+  if (last_look_ == Clock::time_point()) send(kHello, "", contacts());
   look_at_neighbours(now);
   if (!is_broken_) look_at_machines(now);
   report_failure();
@@ -161,9 +164,9 @@ void MpiLink::look_at_machines(Clock::time_point now) {
     others.push_back(there[0]);
     bool have_left = std::ranges::all_of(there, [&](int worker) { return has_left(worker); });
     if (own_place() == 0 && !have_left && now - heard_[m] > patience())
-      memory_->fail_all(format("{} has given no sign of life for {} s; the last one{}",
-                               name_of(there[0]), patience().count(),
-                               signs_[m].empty() ? " was its start" : signs_[m]));
+      memory_->fail_all(format("{} has given no sign of life for {} s{}", name_of(there[0]),
+                               patience().count(),
+                               signs_[m].empty() ? " after its start" : signs_[m]));
   }
   if (own_place() != 0 || now - last_beat_ < std::chrono::seconds(1)) return;
   last_beat_ = now;
@@ -176,19 +179,23 @@ void MpiLink::look_at_machines(Clock::time_point now) {
   send(kAlive, text, others);
 }
 
-/// To one worker of every other machine, and to the first one.
-void MpiLink::report_failure() {
-  if (has_reported_ || !memory_->has_failed()) return;
-  has_reported_ = true;
-  std::vector<int> to;
+/// One worker of every other machine, and its first one.
+std::vector<int> MpiLink::contacts() const {
+  std::vector<int> found;
   for (size_t m = 0; m < machines_.size(); ++m) {
     if (static_cast<int>(m) == own_) continue;
     const std::vector<int>& there = machines_[m].workers;
-    to.push_back(there[0]);
+    found.push_back(there[0]);
     int counterpart = there[static_cast<size_t>(own_place()) % there.size()];
-    if (counterpart != there[0]) to.push_back(counterpart);
+    if (counterpart != there[0]) found.push_back(counterpart);
   }
-  send(kFailed, memory_->reason(), to);
+  return found;
+}
+
+void MpiLink::report_failure() {
+  if (has_reported_ || !memory_->has_failed()) return;
+  has_reported_ = true;
+  send(kFailed, memory_->reason(), contacts());
 }
 
 }  // namespace tn::workers
