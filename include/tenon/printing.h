@@ -19,8 +19,9 @@ struct Printed {
 };
 /// Writes `x.to_string()`.
 std::ostream& operator<<(std::ostream& out, const Printed& x);
-/// "[8,16]", "float32", "cuda:1".
+/// "[8,16]", "8", "float32", "cuda:1".
 std::ostream& operator<<(std::ostream& out, const Shape& shape);
+std::ostream& operator<<(std::ostream& out, Dim size);
 std::ostream& operator<<(std::ostream& out, DType type);
 std::ostream& operator<<(std::ostream& out, Device device);
 

@@ -14,11 +14,11 @@ namespace tn::tree {
 /// Moves `leaves` into the places of a tree, which has so many.
 void fill(std::string_view by, Tensors leaves, const Callback<void(Visitor&)>& tree);
 
-/// The tensors of a tree, from left to right.
-template <class T>
-Tensors leaves(const T& tree) {
+/// The tensors of trees, from left to right.
+template <class... T>
+Tensors leaves(const T&... trees) {
   Contents contents("tree::leaves");
-  tree::visit(const_cast<T&>(tree), contents);  // which only looks
+  (tree::visit(const_cast<T&>(trees), contents), ...);  // which only looks
   return std::move(contents.tensors);
 }
 
@@ -63,3 +63,31 @@ auto reduce(F&& f, const T& tree, R initial) {
 }
 
 }  // namespace tn::tree
+
+namespace tn {
+
+/// Computes the tensors of trees (a tensor, a model, a struct with `fields`) in one run.
+template <class T>
+void eval(const T& tree, std::source_location at = std::source_location::current()) {
+  eval(tree::leaves(tree), at);
+}
+template <class T, class U>
+  requires(!std::is_same_v<U, std::source_location>)
+void eval(const T& first, const U& second,
+          std::source_location at = std::source_location::current()) {
+  eval(tree::leaves(first, second), at);
+}
+template <class T, class U, class V>
+  requires(!std::is_same_v<V, std::source_location>)
+void eval(const T& first, const U& second, const V& third,
+          std::source_location at = std::source_location::current()) {
+  eval(tree::leaves(first, second, third), at);
+}
+
+/// Starts to compute the tensors of a tree and returns; reading a value waits for it.
+template <class T>
+void async_eval(const T& tree) {
+  async_eval(tree::leaves(tree));
+}
+
+}  // namespace tn

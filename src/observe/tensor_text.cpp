@@ -28,6 +28,7 @@ std::ostream& operator<<(std::ostream& out, const Printed& x) {
   return out << x.tensor.to_string(x.place);
 }
 std::ostream& operator<<(std::ostream& out, const Shape& shape) { return out << to_text(shape); }
+std::ostream& operator<<(std::ostream& out, Dim size) { return out << to_text(size); }
 std::ostream& operator<<(std::ostream& out, DType type) { return out << name_of(type); }
 std::ostream& operator<<(std::ostream& out, Device device) { return out << to_text(device); }
 

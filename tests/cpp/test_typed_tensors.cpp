@@ -3,10 +3,12 @@
 
 #include <array>
 #include <list>
+#include <map>
 #include <sstream>
 
 #include "errors.h"
 #include "tenon/elements.h"
+#include "tenon/nn.h"
 #include "tenon/tenon.h"
 
 using namespace tn;
@@ -125,4 +127,20 @@ TEST_CASE("typed: a loss that goes backward") {
   require_grad(w);
   sum(w * w).backward();
   CHECK(floats(grad(w)) == Floats{2, 4});
+}
+
+TEST_CASE("typed: trees are evaluated in one call") {
+  tn::Tensor x = tn::linspace(0.0, 1.0, 4), y = x + 1.0, z = x * 2.0;
+  tn::eval(x);
+  CHECK(x.is_evaluated());
+  tn::eval(y, std::pair{std::string("twice"), z});
+  CHECK((y.is_evaluated() && z.is_evaluated()));
+  std::map<std::string, tn::Tensor> named{{"a", x * 5.0}};
+  const tn::nn::Linear layer(4, 2);
+  tn::eval(named, layer, std::vector{x - 1.0});
+  CHECK((named["a"].is_evaluated() && layer.weight.is_evaluated()));
+  tn::Tensor later = tn::exp(x);
+  tn::async_eval(later);
+  tn::synchronize();
+  CHECK(later.is_evaluated());
 }
