@@ -94,10 +94,15 @@ class Executable {
   Tensors operator()(const Tensors& args, const std::vector<int64_t>& sizes = {},
                      std::source_location at = std::source_location::current()) const;
 
-  const std::string& name() const;
-  const std::vector<InputInfo>& inputs() const;
-  const std::vector<OutputInfo>& outputs() const;
-  const std::string& surface() const;
+  // Valid while a copy of the executable lives; of a temporary they are copies.
+  const std::string& name() const&;
+  std::string name() && { return std::as_const(*this).name(); }
+  const std::vector<InputInfo>& inputs() const&;
+  std::vector<InputInfo> inputs() && { return std::as_const(*this).inputs(); }
+  const std::vector<OutputInfo>& outputs() const&;
+  std::vector<OutputInfo> outputs() && { return std::as_const(*this).outputs(); }
+  const std::string& surface() const&;
+  std::string surface() && { return std::as_const(*this).surface(); }
   /// Bytes of a run for the sizes at `max`, besides arguments.
   int64_t peak_bytes() const;
   std::string memory() const;  // the report, at `opt`

@@ -101,10 +101,10 @@ Tensors Executable::operator()(const Tensors& args, const std::vector<int64_t>& 
   return results;
 }
 
-const std::string& Executable::name() const { return state_->program->signature().function; }
-const std::string& Executable::surface() const { return state_->program->signature().surface; }
-const std::vector<InputInfo>& Executable::inputs() const { return state_->inputs; }
-const std::vector<OutputInfo>& Executable::outputs() const { return state_->outputs; }
+const std::string& Executable::name() const& { return state_->program->signature().function; }
+const std::string& Executable::surface() const& { return state_->program->signature().surface; }
+const std::vector<InputInfo>& Executable::inputs() const& { return state_->inputs; }
+const std::vector<OutputInfo>& Executable::outputs() const& { return state_->outputs; }
 
 int64_t Executable::peak_bytes() const {
   const Program& program = *state_->program;

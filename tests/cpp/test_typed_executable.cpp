@@ -96,3 +96,15 @@ TEST_CASE("settings in a file that was damaged are an error") {
   CHECK(contains(error_in([&] { typed::settings_in(typed::text_of(none) + " zz"); }),
                  "load: the settings of arguments in the file are damaged"));
 }
+
+TEST_CASE("typed: what a temporary executable describes is a copy") {
+  auto make = [] {
+    InputInfo x{.shape = {2}, .name = "x"};
+    return compile_ahead([](const Tensor& t) { return t * 2; }, {x}, {.name = "twice"});
+  };
+  const std::string& name = make().name();
+  CHECK(name == "twice");
+  for (const InputInfo& input : make().inputs()) CHECK(input.name == "x");
+  for (const OutputInfo& output : make().outputs()) CHECK(output.shape == "[2]");
+  CHECK(make().surface().empty());
+}
