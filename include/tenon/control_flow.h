@@ -27,15 +27,26 @@ consteval void check_carry() {
                 "the carry is a number, which is a constant: start with a tensor, tn::array(0)");
 }
 
+/// Whether the body of a scan has the right form; reports what is wrong.
+template <class C, class F, class... A>
+consteval bool is_step() {
+  check_callable<F, A...>();
+  if constexpr (is_callable<F, A...>()) {
+    using R = Result<F, A...>;
+    constexpr bool kIsPair = requires { std::tuple_size<R>::value; };
+    static_assert(kIsPair, "the body returns the new carry and an output: std::pair{carry, y}");
+    if constexpr (kIsPair) {
+      constexpr bool kKeepsType = std::is_same_v<std::tuple_element_t<0, R>, C>;
+      static_assert(kKeepsType, "the body returns a carry of another type than it is given");
+      return kKeepsType;
+    }
+  }
+  return false;
+}
+
 /// From the tensors of a carry, then those of the slices, to those of the new carry and the output.
 template <class Run, class C>
 auto call_scan(Run& run, C& carry, size_t carries, Maybe<int64_t> length, bool reverse) {
-  using R = typename Run::Result;
-  static_assert(
-      requires { std::tuple_size<R>::value; },
-      "the body returns the new carry and an output: std::pair{carry, y}");
-  static_assert(std::is_same_v<std::tuple_element_t<0, R>, C>,
-                "the body returns a carry of another type than it is given");
   auto step = [&](const Tensors& before, const Tensors& x) -> flat::ScanResult {
     Tensors all = before;
     all.insert(all.end(), x.begin(), x.end());
@@ -125,14 +136,18 @@ auto scan(const F& body, const C& carry, const X& xs, ScanSettings settings = {}
   flat::Place here(place);
   Carry start(carry);
   if constexpr (std::is_integral_v<X>) {
-    typed::check_callable<F, Carry>();
-    typed::Run<F, Carry> run("scan", body, start);
-    return typed::call_scan(run, start, run.in.first[1], static_cast<int64_t>(xs),
-                            settings.reverse);
-  } else {
-    typed::check_callable<F, Carry, typed::Value<X>>();
+    if constexpr (typed::is_step<Carry, F, Carry>()) {
+      typed::Run<F, Carry> run("scan", body, start);
+      return typed::call_scan(run, start, run.in.first[1], static_cast<int64_t>(xs),
+                              settings.reverse);
+    } else {
+      return std::pair(start, Tensor());
+    }
+  } else if constexpr (typed::is_step<Carry, F, Carry, typed::Value<X>>()) {
     typed::Run<F, Carry, typed::Value<X>> run("scan", body, start, xs);
     return typed::call_scan(run, start, run.in.first[1], settings.length, settings.reverse);
+  } else {
+    return std::pair(start, Tensor());
   }
 }
 

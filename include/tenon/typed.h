@@ -18,8 +18,9 @@ template <class Self, class... P>
 struct Callable<Self, Parameters<P...>> {
   using TypedParameters = Parameters<P...>;
   using IsTransformed = void;
-  auto operator()(P... args, std::source_location place = std::source_location::current()) const {
-    return static_cast<const Self*>(this)->call(place, std::forward<P>(args)...);
+  auto operator()(Taken<P>... args,
+                  std::source_location place = std::source_location::current()) const {
+    return static_cast<const Self*>(this)->call(place, std::forward<Taken<P>>(args)...);
   }
 };
 template <class Self>

@@ -45,6 +45,16 @@ int64_t fixed_count() {
 
 }  // namespace typed
 
+template <class Signature>
+class ExecutableOf : public Executable {
+ public:
+  explicit ExecutableOf(Executable made) : Executable(std::move(made)) {
+    static_assert(std::is_function_v<Signature>,
+                  "the type of an executable is that of a function, as in "
+                  "tn::Executable::load<tn::Tensor(tn::Tensor)>(path)");
+  }
+};
+
 /// An executable as a function of trees.
 template <class R, class... A>
 class ExecutableOf<R(A...)> : public Executable {
@@ -93,7 +103,12 @@ struct SignatureFrom<F, Parameters<P...>> {
 };
 
 template <class Signature>
-struct Ahead;
+struct Ahead {
+  template <class F>
+  static ExecutableOf<Signature> make(const F&, std::vector<InputInfo>, AheadSettings) {
+    return ExecutableOf<Signature>(Executable(nullptr));
+  }
+};
 template <class R, class... A>
 struct Ahead<R(A...)> {
   template <class F>

@@ -96,11 +96,25 @@ inline constexpr bool kChangesArguments = false;
 template <class... P>
 inline constexpr bool kChangesArguments<Parameters<P...>> =
     ((std::is_lvalue_reference_v<P> && !std::is_const_v<std::remove_reference_t<P>>) || ...);
+/// What a call takes for such a parameter, so that check_callable is what reports it.
+template <class P>
+using Taken =
+    std::conditional_t<kChangesArguments<Parameters<P>>, const std::remove_reference_t<P>&, P>;
+
+/// A generic function whose parameters bind to variables only: `auto&`.
+template <class F, class... A>
+constexpr bool takes_variables() {
+  if constexpr (std::is_same_v<ParametersFor<F>, Unknown> && std::is_invocable_v<const F&, A&...> &&
+                !requires { typename F::IsTransformed; })
+    return !std::is_invocable_v<const F&, A...>;
+  else
+    return false;
+}
 
 /// Runs while the call is compiled, so that its sentences come before errors that follow from them.
 template <class F, class... A>
 consteval void check_callable() {
-  static_assert(!kChangesArguments<ParametersFor<F>>,
+  static_assert(!kChangesArguments<ParametersFor<F>> && !takes_variables<F, A...>(),
                 "a parameter is a reference that is not const, and changes to it would be lost: "
                 "take it by value and return it, or capture it and name it in std::tie");
   static_assert(std::is_invocable_v<const F&, A&...> || !std::is_invocable_v<F&, A&...>,
@@ -111,6 +125,15 @@ consteval void check_callable() {
   if constexpr (std::is_invocable_v<const F&, A&...>)
     static_assert(!std::is_void_v<std::invoke_result_t<const F&, A&...>>,
                   "the function returns nothing: return a tensor or a tree of tensors");
+}
+
+/// Whether check_callable finds that it can be called for a result.
+template <class F, class... A>
+constexpr bool is_callable() {
+  if constexpr (std::is_invocable_v<const F&, A&...>)
+    return !std::is_void_v<std::invoke_result_t<const F&, A&...>>;
+  else
+    return false;
 }
 
 template <class F, class... A>

@@ -39,6 +39,22 @@ MISUSES = {
         "the body returns the new carry and an output",
     "tn::Tensor x; tn::compile([](tn::Tensor& a) { a += 1; return a; })(x);":
         "a parameter is a reference that is not const, and changes to it would be lost",
+    "tn::Tensor x; tn::grad([](auto& a) { a += 1; return tn::sum(a); })(x);":
+        "a parameter is a reference that is not const, and changes to it would be lost",
+    "tn::Tensor x; tn::compile([](tn::Tensor& a) { a += 1; return a; })(tn::sin(x));":
+        "a parameter is a reference that is not const, and changes to it would be lost",
+    "tn::Tensor x; auto [h, y] = tn::scan([](tn::Tensor h, int) { return h; }, x, x);":
+        "the function cannot be called with arguments of these types",
+    "tn::Tensor x; auto [h, y] = tn::scan([](tn::Tensor h) { return std::pair{1, h}; }, x, 3);":
+        "the body returns a carry of another type than it is given",
+    'auto f = tn::Executable::load<tn::Tensor>("f.tnx");':
+        "the type of an executable is that of a function",
+    "auto f = tn::compile_ahead<tn::Tensor>([](auto x) { return x; }, {{.shape = {2}}});":
+        "the type of an executable is that of a function",
+    "tn::nn::Linear m(2, 2); tn::compile([&](tn::Tensor x) { return m(x); }, m)(tn::Tensor());":
+        "state that a compiled function changes is named in std::tie",
+    "tn::nn::Linear m(2, 2); auto f = tn::compile([&](auto x) { return m(x); }, std::tuple{m});":
+        "state that a compiled function changes is named in std::tie",
     "tn::Tensor x; tn::grad([](tn::Tensor a) { return a; }, 0)(x);":
         "arguments are chosen by tn::wrt: tn::grad(f, tn::wrt<0>)",
     "std::map<int, tn::Tensor> x; tn::grad([](std::map<int, tn::Tensor> a) { return a[0]; })(x);":
@@ -60,6 +76,8 @@ MISUSES = {
 def test_misuse_is_a_sentence(use: str, said: str, tmp_path: pathlib.Path) -> None:
     source = tmp_path / "misuse.cpp"
     headers = "#include <tenon/tenon.h>\n#include <map>\n#include <unordered_map>\n"
+    if "nn::" in use:
+        headers += "#include <tenon/nn.h>\n"
     source.write_text(f"{headers}int main() {{ {use} }}\n")
     command = [os.environ.get("CXX", "c++"), "-std=c++20", "-fsyntax-only", f"-I{INCLUDE}", source]
     made = subprocess.run(command, capture_output=True, text=True)
@@ -67,3 +85,5 @@ def test_misuse_is_a_sentence(use: str, said: str, tmp_path: pathlib.Path) -> No
     assert said in made.stderr
     if "returns nothing" in said:
         assert said in made.stderr.split("error: ")[1]  # errors that follow from it come later
+    if any(call in use for call in ("scan", "load", "ahead", "std::tuple{m}", "(tn::sin(x))")):
+        assert made.stderr.count("error: ") == 1

@@ -124,6 +124,11 @@ class StatefulFunction : public typed::CallableAs<StatefulFunction<F, S...>, F>,
 };
 
 }  // namespace tn::nn
+template <class S>
+inline constexpr bool kIsUntied = requires(S& s) { s.as_visit(); } || std::is_same_v<S, Tensor>;
+template <class... S>
+inline constexpr bool kIsUntied<std::tuple<S...>> = !(std::is_lvalue_reference_v<S> && ...);
+
 
 namespace tn {
 
@@ -148,3 +153,13 @@ auto compile(F f, std::tuple<S&...> state, CompileSettings settings = {},
 }
 
 }  // namespace tn
+/// Does not compile: state is named in std::tie.
+template <typed::IsFunction F, class S, class... More>
+  requires(nn::kIsUntied<std::remove_cvref_t<S>>)
+auto compile(F f, S&&, More&&...) {
+  static_assert(std::is_void_v<S>,
+                "state that a compiled function changes is named in std::tie: "
+                "tn::compile(f, std::tie(model, optimizer))");
+  return compile(std::move(f));
+}
+
