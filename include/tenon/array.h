@@ -4,6 +4,7 @@
 //     tn::Tensor x = tn::array({1.f, 2.f, 3.f}), m = tn::array({{1, 2}, {3, 4}});
 //     std::vector<float> v = ...;
 //     tn::Tensor a = tn::array(v), b = tn::array(v, {2, 3});
+//     tn::Tensor c = tn::array(0.3, tn::float64), d = tn::array({{1, 2}, {3, 4}}, tn::float16);
 #include "tenon/tensor.h"
 
 namespace tn {
@@ -137,6 +138,40 @@ Tensor array(
     std::source_location at = std::source_location::current()) {
   Rows<T> all(rows, at);
   return array(all.elements, all.shape);
+}
+
+// For the library.
+Tensor array_as(const Scalar& value, DType dtype, const std::source_location& at);
+Tensor array_as(const Tensor& values, DType dtype, const std::source_location& at);
+
+/// With elements of another type, as `astype` converts them. An integer that does not fit an
+/// integer type is an error.
+template <IsElement T, std::same_as<DType> D>
+Tensor array(T value, D dtype, std::source_location at = std::source_location::current()) {
+  return array_as(Scalar(value), dtype, at);
+}
+template <class R, std::same_as<DType> D>
+  requires(!IsElement<std::remove_cvref_t<R>>)
+Tensor array(R&& values, D dtype, std::source_location at = std::source_location::current()) {
+  if constexpr (requires { array(values, at); })
+    return array_as(array(values, at), dtype, at);
+  else
+    return array_as(array(values), dtype, at);
+}
+template <IsElement T, std::same_as<DType> D>
+Tensor array(std::initializer_list<T> values, D dtype,
+             std::source_location at = std::source_location::current()) {
+  return array_as(array(values), dtype, at);
+}
+template <IsElement T, std::same_as<DType> D>
+Tensor array(std::initializer_list<std::initializer_list<T>> rows, D dtype,
+             std::source_location at = std::source_location::current()) {
+  return array_as(array(rows, at), dtype, at);
+}
+template <IsElement T, std::same_as<DType> D>
+Tensor array(std::initializer_list<std::initializer_list<std::initializer_list<T>>> rows, D dtype,
+             std::source_location at = std::source_location::current()) {
+  return array_as(array(rows, at), dtype, at);
 }
 
 }  // namespace tn

@@ -1,6 +1,7 @@
 // Tensor's members that need a value, and the ways tensors are made from memory.
 #include "tenon/tensor.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/error.h"
@@ -8,12 +9,14 @@
 #include "compiler/compile_graph.h"
 #include "eval/background.h"
 #include "eval/eval.h"
+#include "ir/dtype.h"
 #include "ir/element.h"
 #include "ir/graph.h"
 #include "ir/interned.h"
 #include "ir/walk.h"
 #include "runtime/device.h"
 #include "tenon/elements.h"
+#include "tenon/ops.h"
 
 namespace tn {
 
@@ -78,6 +81,29 @@ Tensor from_elements(const void* data, size_t count, DType dtype, const Shape& s
     fail(Hint{"give one value for each element"},
          "array: {} values for the shape {}, of {} elements", count, shape, elements);
   return from_bytes(data, dtype, shape).to(current_device());
+}
+
+static void check_fits(const Scalar& value, DType dtype) {
+  if (is_integer(dtype) && value.is_integral() && !fits(value, dtype))
+    fail("array: the number {} does not fit {}", value.integer, name_of(dtype));
+}
+
+Tensor array_as(const Scalar& value, DType dtype, const std::source_location& at) {
+  LocScope scope(at);
+  check_fits(value, dtype);
+  constexpr DType kWidest[] = {DType::b1, DType::i64, DType::u64, DType::f64, DType::c128};
+  return astype(make_scalar(value, kWidest[static_cast<size_t>(value.kind)], false), dtype);
+}
+
+Tensor array_as(const Tensor& values, DType dtype, const std::source_location& at) {
+  LocScope scope(at);
+  if (is_integer(dtype) && is_integer(values.dtype())) {
+    Tensor here = values.to(Device());
+    const auto* bytes = static_cast<const std::byte*>(here.data(at));
+    for (int64_t i = 0; i < values.size(); ++i)
+      check_fits(element_at(values.dtype(), bytes + i * size_of(values.dtype())), dtype);
+  }
+  return astype(values, dtype);
 }
 
 Tensor from_memory(void* data, DType dtype, const Shape& shape, void* owner, void (*release)(void*),

@@ -61,6 +61,15 @@ Scalar element_at(DType dtype, const void* at) {
   return {};
 }
 
+bool fits(const Scalar& integer, DType type) {
+  int bits = static_cast<int>(size_of(type)) * 8;
+  bool natural = kind_of(type) == Kind::natural;
+  int64_t value = integer.integer;
+  if (integer.kind == Kind::natural) return natural && bits == 64;
+  if (natural) return value >= 0 && (bits == 64 || value >> bits == 0);
+  return bits == 64 || value >> (bits - 1) == 0 || value >> (bits - 1) == -1;
+}
+
 std::string to_text(const Scalar& s, int digits) {
   switch (s.kind) {
     case Kind::boolean:

@@ -106,6 +106,29 @@ TEST_CASE("values: trees must be alike, not only as long") {
   CHECK(std::is_same_v<decltype(tree::reduce(count, p, 0)), int64_t>);
 }
 
+TEST_CASE("values: arrays of a chosen element type") {
+  CHECK(array(0.3, float64).item<double>() == 0.3);
+  CHECK(array(0.3, float64).dtype() == DType::f64);
+  CHECK(array(1.5, int32).item<int>() == 1);
+  CHECK(array(std::complex<double>(0.1, 2), complex128).dtype() == DType::c128);
+  CHECK(array(UINT64_MAX, uint64).item<uint64_t>() == UINT64_MAX);
+  CHECK(array({1, 2}, float32).to_vector<float>() == std::vector<float>{1, 2});
+  CHECK(array({{1, 2}, {3, 4}}, float64).to_vector<double>() == std::vector<double>{1, 2, 3, 4});
+  CHECK(array({{{1}, {2}}}, int8).shape() == Shape{1, 2, 1});
+  std::vector<double> v{0.1, 0.2};
+  CHECK(array(v, float32).to_vector<float>() == std::vector<float>{0.1f, 0.2f});
+  CHECK(array(std::vector{v, v}, float32).shape() == Shape{2, 2});
+  auto twice = v | std::views::transform([](double x) { return 2 * x; });
+  CHECK(array(twice, float32).to_vector<float>() == std::vector<float>{0.2f, 0.4f});
+  CHECK(array(std::vector<bool>{true, false}, int8).to_vector<int8_t>() ==
+        std::vector<int8_t>{1, 0});
+  CHECK(array({1.f}, {}).rank() == 0);  // a shape
+  CHECK(contains(error_in([] { array(300, int8); }), "array: the number 300 does not fit int8"));
+  CHECK(contains(error_in([] { array({1, -1}, uint8); }), "the number -1 does not fit uint8"));
+  std::string uneven = error_in([] { array(std::vector<std::vector<int>>{{1}, {2, 3}}, int8); });
+  CHECK(contains(uneven, "test_cpp_values.cpp:"));
+}
+
 TEST_CASE("values: what holds nothing says so") {
   auto f = compile([](Tensor t) { return t + 1; });
   auto moved = std::move(f);

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "core.h"
+#include "ir/element.h"
 #include "ir/emit.h"
 #include "ir/node.h"
 #include "ir/number.h"
@@ -152,15 +153,7 @@ void check_range(PyObject* o, DType type) {
   }
   Scalar s;
   if (!read_number(o, s) || !s.is_integral()) return;
-  int bits = static_cast<int>(size_of(type)) * 8;
-  bool natural = kind_of(type) == Kind::natural, fits = true;
-  if (s.kind == Kind::natural)
-    fits = natural && bits == 64;
-  else if (natural)
-    fits = s.integer >= 0 && (bits == 64 || s.integer >> bits == 0);
-  else if (bits < 64)
-    fits = s.integer >> (bits - 1) == 0 || s.integer >> (bits - 1) == -1;
-  if (!fits)
+  if (!fits(s, type))
     throw_python(out_of_range, "array: the number {} does not fit {}", s.integer, name_of(type));
 }
 
