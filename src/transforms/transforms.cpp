@@ -104,6 +104,11 @@ Derivatives jvp(const Function& f, const Tensors& primals, const Tensors& tangen
   for (size_t i = 0; i < args.size(); ++i) {
     if (!tangents[i].defined()) continue;
     check_inexact(args[i], i, names);
+    if (DType type = tangents[i].dtype();
+        is_inexact(type) && promote(type, args[i].dtype()) != args[i].dtype())
+      fail(Fault::type, Hint{"convert it with astype, which rounds it"},
+           "{}: the tangent of {} is {} but must be {}", names.transform, argument_name(names, i),
+           *type_of(tangents[i]), *type_of(args[i]));
     given.push_back(fitting(tangents[i], args[i], "tangent", names, argument_name(names, i)));
     inputs.push_back(args[i] = taped_copy(args[i]));
   }

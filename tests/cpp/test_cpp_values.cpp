@@ -106,6 +106,14 @@ TEST_CASE("values: trees must be alike, not only as long") {
   CHECK(std::is_same_v<decltype(tree::reduce(count, p, 0)), int64_t>);
 }
 
+TEST_CASE("values: a tangent is not rounded to the type of its argument") {
+  auto square = [](const Tensor& x) { return x * x; };
+  std::string text = error_in([&] { jvp(square, array(2.0), array(1.0, float64)); });
+  CHECK(contains(text, "jvp: the tangent of argument 0 is f64[] but must be f32[]"));
+  CHECK(contains(text, "test_cpp_values.cpp:"));
+  CHECK(jvp(square, array(2.0, float64), array(1.0)).second.item<double>() == 4);
+}
+
 TEST_CASE("values: arrays of a chosen element type") {
   CHECK(array(0.3, float64).item<double>() == 0.3);
   CHECK(array(0.3, float64).dtype() == DType::f64);

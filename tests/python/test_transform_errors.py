@@ -166,6 +166,12 @@ CASES = {
         ValueError,
         "jvp: the tangent of params['b'] is f32[2] but must be f32[3]",
     ),
+    "tangent dtype": (
+        lambda: tn.jvp(tn.sin, [X], [tn.ones(3, dtype=tn.float64)]),
+        TypeError,
+        "jvp: the tangent of x is f64[3] but must be f32[3]",
+        "hint: convert it with astype",
+    ),
     "integer tangent": (
         lambda: tn.jvp(lambda i: i, [I], [tn.ones(2)]),
         TypeError,
