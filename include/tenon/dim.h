@@ -35,12 +35,23 @@ struct Dim {
     return raw;
   }
 
+  /// Whether it is the same expression, which two sizes with the same value need not be: compare
+  /// values with `x.dim(0) == 4`.
   friend constexpr bool operator==(Dim, Dim) = default;
+  /// In a traced function these are decided for the size of the call, and the trace serves sizes
+  /// with the same answer.
+  friend constexpr bool operator>=(Dim a, Dim b) {
+    return a.is_const() && b.is_const() ? a.raw >= b.raw : is_at_least(a, b);
+  }
+  friend constexpr bool operator<=(Dim a, Dim b) { return b >= a; }
+  friend constexpr bool operator<(Dim a, Dim b) { return !(a >= b); }
+  friend constexpr bool operator>(Dim a, Dim b) { return !(b >= a); }
 
   static constexpr int64_t kLargestSymbol = int64_t{1} << 40;
   static constexpr int64_t kInferred = INT64_MIN;
   [[noreturn]] static void fail_negative(int64_t value);
   static int64_t hinted_value(Dim dim);
+  static bool is_at_least(Dim a, Dim b);
 };
 static_assert(sizeof(Dim) == 8);
 

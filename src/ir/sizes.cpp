@@ -73,6 +73,8 @@ bool decide_divides(Dim k, Dim a) { return decide_equal(mod(a, k), 0); }
 Dim decide_min(Dim a, Dim b) { return decide_at_least(b, a) ? a : b; }
 Dim decide_max(Dim a, Dim b) { return decide_at_least(a, b) ? a : b; }
 
+bool Dim::is_at_least(Dim a, Dim b) { return decide_at_least(Offset(a), Offset(b)); }
+
 int64_t Dim::hinted_value(Dim dim) {
   SizeHints* sizes = innermost;
   invariant(sizes != nullptr, "the size {} is symbolic where a constant is needed", dim);

@@ -136,3 +136,22 @@ TEST_CASE("typed: errors of compiled functions name arguments") {
   CHECK(contains(error_in([&] { compile([](Tensor) { return Tensor(); })(array(1.0)); }),
                  "compile: the result is a null tensor"));
 }
+
+TEST_CASE("typed: a compiled function branches on a size") {
+  int traces = 0;
+  auto f = compile(
+      [&](const Tensor& x) {
+        ++traces;
+        return x.shape()[0] > 4 ? x * 2 : x;
+      },
+      {.shapeless = true});
+  auto total = [&](int64_t size) { return sum(f(ones({size}))).item<float>(); };
+  CHECK(total(3) == 3);
+  CHECK(total(4) == 4);
+  CHECK(total(5) == 10);
+  CHECK(total(9) == 18);
+  CHECK(total(2) == 2);
+  CHECK(traces == 2);
+  Dim four = 4;
+  CHECK((four < 5 && four <= 4 && four >= 4 && !(four > 4) && four > -1));
+}
