@@ -52,7 +52,9 @@ const OpDef* find_op(std::string_view name) {
 }
 
 /// A reduced axis that should have stayed is the usual reason why shapes do not fit.
-static Hint broadcast_hint(const Shape& a, const Shape& b) {
+static Hint broadcast_hint(const OpDef& op, const Shape& a, const Shape& b) {
+  if (op.name == "multiply" && a.rank() == 2 && b.rank() == 2 && a[1] == b[0])
+    return {"x1 @ x2 is the product of matrices", "matmul(x1, x2) is the product of matrices"};
   const Shape& longer = a.rank() > b.rank() ? a : b;
   const Shape& shorter = a.rank() > b.rank() ? b : a;
   bool leads = longer.rank() == shorter.rank() + 1;
@@ -70,8 +72,8 @@ static Type infer_elementwise(const OpDef& op, const void* attrs, Types in) {
   Shape shape = in[0]->shape;
   for (size_t i = 1; i < in.size(); ++i) {
     if (!can_broadcast(shape, in[i]->shape))
-      fail(broadcast_hint(shape, in[i]->shape), "{}: shapes do not broadcast: {} and {}", op.name,
-           Type{in[0]->dtype, shape}, *in[i]);
+      fail(broadcast_hint(op, shape, in[i]->shape), "{}: shapes do not broadcast: {} and {}",
+           op.name, Type{in[0]->dtype, shape}, *in[i]);
     shape = broadcast(shape, in[i]->shape, op.name);
     if (in[i]->dtype != type)
       fail(Fault::type, "{}: operands have different element types: {} and {}", op.name, *in[i],

@@ -36,6 +36,8 @@ Shape leading(const Shape& shape, int count) {
     say("x2", x.shape[0], y.shape[0]);
   else if (x.rank() == 2 && y.rank() == 2 && x.shape[0] == y.shape[0])
     say("x1", x.shape[1], y.shape[1]);
+  else if (can_broadcast(x.shape, y.shape))
+    hint = {"x1 * x2 multiplies element by element"};
   fail(hint, "matmul: inner dimensions differ: {} (x1 {}) and {} (x2 {})", inner, x, outer, y);
 }
 

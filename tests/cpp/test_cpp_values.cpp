@@ -137,6 +137,12 @@ TEST_CASE("values: arrays of a chosen element type") {
   CHECK(contains(uneven, "test_cpp_values.cpp:"));
 }
 
+TEST_CASE("values: products of elements and of matrices hint at each other") {
+  Tensor x = ones({8, 16}), w = ones({16, 4}), batch = ones({2, 3, 4});
+  CHECK(contains(error_in([&] { x* w; }), "hint: matmul(x1, x2) is the product of matrices"));
+  CHECK(contains(error_in([&] { matmul(batch, batch); }), "hint: x1 * x2 multiplies element by"));
+}
+
 TEST_CASE("values: what holds nothing says so") {
   auto f = compile([](Tensor t) { return t + 1; });
   auto moved = std::move(f);
