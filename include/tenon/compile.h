@@ -52,7 +52,7 @@ class CompiledFunction : public typed::CallableAs<CompiledFunction<F>, F>,
                    std::source_location at = std::source_location::current())
       : place(at),
         f_(std::move(f)),
-        core_(settings),
+        core_(settings, at),
         donated_(settings.donated < 0 ? 0 : static_cast<size_t>(settings.donated)) {}
 
   CallStats stats() const { return core_.stats(); }

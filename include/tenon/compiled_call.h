@@ -23,9 +23,9 @@ class CompiledCall {
   virtual SharedPtr<const void> kept() { return nullptr; }
   virtual void finish(Tensors&& results, const void* kept) = 0;
   virtual void visit_arguments(tree::Visitor& visitor) = 0;
-  /// The names of a tensor and of a setting of the arguments, in errors and reports.
+  /// The name of a tensor of the arguments, and their settings, in errors and reports.
   virtual std::string name(size_t tensor);
-  virtual std::string setting_name(size_t word);
+  virtual std::vector<tree::Setting> settings();
 };
 
 /// The traces of a function, found by the types and the structure of arguments. Copies share them;
@@ -33,7 +33,7 @@ class CompiledCall {
 class CompiledFunction {
  public:
   CompiledFunction();
-  explicit CompiledFunction(const CompileSettings& settings);
+  CompiledFunction(const CompileSettings& settings, const std::source_location& at);
   /// Donated arguments are null afterwards. They are restored if a run fails before it has
   /// overwritten them.
   void operator()(CompiledCall& call) const;

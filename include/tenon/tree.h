@@ -71,6 +71,8 @@ class Visitor {
   virtual void tensor(const Slot&) {}
   /// A setting, or a part of the structure such as the length of a list, as bits.
   virtual void setting(const Path&, uint64_t) {}
+  /// A setting that is text: its length, then eight characters a word.
+  virtual void text(const Path& path, std::string_view text);
 };
 
 /// A type whose contents are known at run time only visits them itself.
@@ -83,8 +85,6 @@ struct IgnoreFields {
 };
 template <class T>
 concept HasFields = requires(T& t) { std::remove_const_t<T>::fields(t, IgnoreFields()); };
-
-void visit_text(std::string_view text, Visitor& visitor, const Path& path);
 
 template <class T>
 void visit(T& value, Visitor& visitor, const Path& path = {}, const Owner& owner = {});
@@ -109,9 +109,9 @@ void visit(T& value, Visitor& visitor, const Path& path, const Owner& owner) {
     visitor.setting(path, static_cast<uint64_t>(value));
   } else if constexpr (std::is_convertible_v<T&, std::string_view>) {
     if constexpr (std::is_pointer_v<T>)
-      visit_text(value ? std::string_view(value) : std::string_view(), visitor, path);
+      visitor.text(path, value ? std::string_view(value) : std::string_view());
     else
-      visit_text(value, visitor, path);
+      visitor.text(path, value);
   } else if constexpr (HasFields<T>) {
     T::fields(value, [&]<class V, class... Tag>(std::string_view name, V& field, Tag...) {
       visit(field, visitor, {.outer = &path, .name = name}, owner);
@@ -130,7 +130,7 @@ void visit(T& value, Visitor& visitor, const Path& path, const Owner& owner) {
         "an unordered map has no order of its tensors: use std::map");
     visitor.setting(path, static_cast<uint64_t>(value.size()));
     for (auto& [key, part] : value) {
-      visit_text(key, visitor, path);
+      visitor.text(path, key);
       visit(part, visitor, {.outer = &path, .name = key, .is_key = true}, owner);
     }
   } else if constexpr (requires {
@@ -219,16 +219,20 @@ struct Finding final : Visitor {
   explicit Finding(size_t wanted) : number(wanted) {}
   void tensor(const Slot& slot) override;
 };
-/// Finds the path of word `number` of the structure.
-struct FindingSetting final : Visitor {
-  size_t number;
-  std::string found = {};
-  explicit FindingSetting(size_t wanted) : number(wanted) {}
+/// A part of the structure: one word, or those of a text.
+struct Setting {
+  std::string path;
+  bool is_text = false;
+};
+/// Lists what the structure consists of.
+struct SettingList final : Visitor {
+  std::vector<Setting> all = {};
   void module(const Path& path, nn::ModuleBase&) override { setting(path, 0); }
   void tensor(const Slot& slot) override {
     if (slot.owner) setting(slot.path, 0);
   }
-  void setting(const Path& path, uint64_t) override;
+  void setting(const Path& path, uint64_t) override { all.push_back({path.accessed()}); }
+  void text(const Path& path, std::string_view) override { all.push_back({path.accessed(), true}); }
 };
 
 }  // namespace tn::tree

@@ -3,6 +3,8 @@
 #include <atomic>
 #include <bit>
 #include <cstdlib>
+#include <optional>
+#include <span>
 
 #include "base/error.h"
 #include "eval/modes.h"
@@ -22,10 +24,10 @@ std::string flat::CompiledCall::name(size_t tensor) {
   return finding.found;
 }
 
-std::string flat::CompiledCall::setting_name(size_t word) {
-  tree::FindingSetting finding(word);
-  visit_arguments(finding);
-  return finding.found;
+std::vector<tree::Setting> flat::CompiledCall::settings() {
+  tree::SettingList list;
+  visit_arguments(list);
+  return std::move(list.all);
 }
 
 struct flat::CompiledFunction::State {
@@ -56,6 +58,33 @@ std::string setting_text(uint64_t bits) {
   auto whole = static_cast<int64_t>(bits);
   if (whole > -(int64_t{1} << 32) && whole < int64_t{1} << 32) return format("{}", whole);
   return format("{}", std::bit_cast<double>(bits));
+}
+
+/// A setting at the front of words of a structure, which it removes. No value: there is none.
+std::optional<std::string> taken_setting(std::span<const uint64_t>& words, bool is_text) {
+  if (words.empty()) return {};
+  uint64_t first = words.front();
+  words = words.subspan(1);
+  if (!is_text) return setting_text(first);
+  if (first > words.size_bytes()) return {};
+  std::string text(reinterpret_cast<const char*>(words.data()), first);
+  words = words.subspan((first + 7) / 8);
+  return format("\"{}\"", text);
+}
+
+void add_setting_differences(std::span<const uint64_t> from, std::span<const uint64_t> to,
+                             const std::vector<tree::Setting>& settings,
+                             std::vector<Difference>& out) {
+  size_t before = out.size();
+  for (const tree::Setting& setting : settings) {
+    auto was = taken_setting(from, setting.is_text), now = taken_setting(to, setting.is_text);
+    if (!was || !now) break;
+    if (*was != *now) out.push_back({TraceReason::constant, setting.path, *was, *now});
+    if (*was != *now && !setting.is_text && from.size() != to.size()) break;  // other lists follow
+  }
+  if (from.size() != to.size() && out.size() == before)
+    out.push_back({TraceReason::structure, "the structure of the arguments", "another",
+                   format("of {} words", to.size())});
 }
 
 }  // namespace
@@ -109,13 +138,8 @@ class flat::CompiledFunction::State::Search {
                format("{}", known.size()), format("{}", types_.size())}};
     std::vector<Difference> out;
     const tree::Words& words = call_.in.structure;
-    if (words.size() != from.structure.size())
-      out.push_back({TraceReason::structure, "the structure of the arguments", "another",
-                     format("of {} words", words.size())});
-    for (size_t i = 0; i < words.size() && words.size() == from.structure.size(); ++i)
-      if (words.begin()[i] != from.structure[i])
-        out.push_back({TraceReason::constant, call_.setting_name(i),
-                       setting_text(from.structure[i]), setting_text(words.begin()[i])});
+    if (!from.has_structure(words))
+      add_setting_differences(from.structure, {words.begin(), words.end()}, call_.settings(), out);
     for (size_t i = 0; i < known.size(); ++i)
       add_differences(call_.name(i), known[i], types_[i], out);
     return out;
@@ -147,10 +171,14 @@ static RunDemands demands_of(const CompileSettings& settings) {
           .tunes = settings.mode == kMaxAutotune};
 }
 
-flat::CompiledFunction::CompiledFunction() : CompiledFunction(CompileSettings()) {}
-flat::CompiledFunction::CompiledFunction(const CompileSettings& settings)
-    : state_(SharedPtr<State>::make(options_of(settings.optimization_level, settings.plan),
-                                    demands_of(settings), settings.shapeless)) {}
+flat::CompiledFunction::CompiledFunction()
+    : CompiledFunction(CompileSettings(), std::source_location::current()) {}
+flat::CompiledFunction::CompiledFunction(const CompileSettings& settings,
+                                         const std::source_location& at) {
+  Place here(at);
+  state_ = SharedPtr<State>::make(options_of(settings.optimization_level, settings.plan),
+                                  demands_of(settings), settings.shapeless);
+}
 
 static std::atomic<bool>& disabled_flag() {
   static std::atomic<bool> flag = [] {

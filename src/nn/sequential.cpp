@@ -20,7 +20,7 @@ uint64_t Layer::next_state() {
 }
 
 void Layer::visit_bytes(const void* bytes, size_t count, Visitor& visitor, const Path& path) {
-  tree::visit_text({static_cast<const char*>(bytes), count}, visitor, path);
+  visitor.Visitor::text(path, {static_cast<const char*>(bytes), count});  // as words
 }
 
 /// `x` through the layers of a constant model, or of one that may change.

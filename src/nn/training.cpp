@@ -94,7 +94,7 @@ struct KeptPart : Visitor {
   void module(const Path& path, ModuleBase& module) override {
     settings.push_back(module.training);
     settings.push_back(module.frozen.size());
-    for (const std::string& field : module.frozen) tree::visit_text(field, *this, path);
+    for (const std::string& field : module.frozen) text(path, field);
   }
   void setting(const Path&, uint64_t bits) override { settings.push_back(bits); }
   void tensor(const Slot& slot) override { tensors.push_back(slot.tensor); }
@@ -218,9 +218,12 @@ struct StateCall final : flat::CompiledCall {
     if (tensor == 0) return "the random state";
     return tensor < donated ? format("state {}", tensor - 1) : inner.name(tensor - donated);
   }
-  std::string setting_name(size_t word) override {
+  std::vector<tree::Setting> settings() override {
     size_t of_state = in.structure.size() - inner.in.structure.size();
-    return word < of_state ? "a setting of the state" : inner.setting_name(word - of_state);
+    std::vector<tree::Setting> all(of_state, {"a setting of the state"});
+    std::vector<tree::Setting> of_arguments = inner.settings();
+    all.insert(all.end(), of_arguments.begin(), of_arguments.end());
+    return all;
   }
 };
 
@@ -255,8 +258,9 @@ Tensors StateCalls::Impl::traced(flat::CompiledCall& call, const Tensors& all) {
   });
 }
 
-StateCalls::StateCalls(std::vector<StatePart> state, CompileSettings settings)
-    : impl_(new Impl{state, {}, flat::CompiledFunction(settings)}) {
+StateCalls::StateCalls(std::vector<StatePart> state, CompileSettings settings,
+                       const std::source_location& at)
+    : impl_(new Impl{state, {}, flat::CompiledFunction(settings, at)}) {
   impl_->state = [parts = std::move(state)](Visitor& v) {
     for (const StatePart& part : parts) part.visit(v);
   };

@@ -33,13 +33,12 @@ bool Slot::is_trainable() const {
   return tensor.defined() && owner && !is_buffer && !owner->frozen.contains(field);
 }
 
-/// Its length, then eight characters a word.
-void visit_text(std::string_view text, Visitor& visitor, const Path& path) {
-  visitor.setting(path, text.size());
+void Visitor::text(const Path& path, std::string_view text) {
+  setting(path, text.size());
   for (; !text.empty(); text.remove_prefix(std::min<size_t>(8, text.size()))) {
     uint64_t word = 0;
     std::memcpy(&word, text.data(), std::min<size_t>(8, text.size()));
-    visitor.setting(path, word);
+    setting(path, word);
   }
 }
 
@@ -87,10 +86,6 @@ void Hollowing::tensor(const Slot& slot) {
 void Finding::tensor(const Slot& slot) {
   if (slot.is_absent()) return;
   if (number-- == 0) found = slot.path.accessed();
-}
-
-void FindingSetting::setting(const Path& path, uint64_t) {
-  if (number-- == 0) found = path.accessed();
 }
 
 void fail_leaves(std::string_view by, size_t wanted, size_t given) {

@@ -137,6 +137,34 @@ TEST_CASE("typed: errors of compiled functions name arguments") {
                  "compile: the result is a null tensor"));
 }
 
+TEST_CASE("typed: reasons of traces show texts") {
+  auto f = compile([](std::string_view mode, int n, std::map<std::string, Tensor> m) {
+    return sum(m.begin()->second) * n + static_cast<double>(mode.size());
+  });
+  Tensor x = array({1.f, 2.f});
+  f("relu", 2, {{"a", x}}), f("gelu", 2, {{"a", x}});
+  f("a longer text", 3, {{"a", x}}), f("a longer text", 3, {{"b", x}});
+  auto reasons = f.why_recompiled();
+  CHECK(contains(reasons.at(1), R"(argument 0 was "relu", now "gelu")"));
+  CHECK(contains(reasons.at(2),
+                 R"(argument 0 was "gelu", now "a longer text", argument 1 was 2, now 3)"));
+  CHECK(contains(reasons.at(3), R"(argument 2 was "a", now "b")"));
+  auto lists = compile([](std::vector<int> n, const Tensor& t, std::optional<std::string> mode) {
+    return t * static_cast<double>(n.size() + mode.value_or("").size());
+  });
+  lists({1, 2}, x, {}), lists({1, 2, 3}, x, {}), lists({1, 2, 3}, x, "sum");
+  CHECK(contains(lists.why_recompiled().at(1), "argument 0 was 2, now 3"));
+  CHECK(contains(lists.why_recompiled().at(2), "argument 2 was 0, now 1"));
+}
+
+TEST_CASE("typed: errors about settings name the user's line") {
+  auto f = [](const Tensor& x) { return x * 2; };
+  Tensor total = array(0.0);
+  CHECK(contains(error_in([&] { compile(f, {.mode = "fast"}); }), "test_typed_compile.cpp:"));
+  CHECK(contains(error_in([&] { compile(f, std::tie(total), {.mode = "fast"}); }),
+                 "test_typed_compile.cpp:"));
+}
+
 TEST_CASE("typed: a compiled function branches on a size") {
   int traces = 0;
   auto f = compile(

@@ -69,7 +69,8 @@ StatePart state_part(S& state) {
 /// Calls functions on state that they change: what is traced takes and returns it.
 class StateCalls {
  public:
-  StateCalls(std::vector<StatePart> state, CompileSettings settings);
+  StateCalls(std::vector<StatePart> state, CompileSettings settings,
+             const std::source_location& at);
   void operator()(flat::CompiledCall& call) const;
   std::string show(std::string_view stage, flat::CompiledCall& call) const;
   std::string explain(flat::CompiledCall& call) const;
@@ -89,7 +90,7 @@ class StatefulFunction : public typed::CallableAs<StatefulFunction<F, S...>, F>,
       : place(at),
         f_(std::make_shared<F>(std::move(f))),
         calls_(std::apply([](S&... s) { return std::vector<StatePart>{state_part(s)...}; }, state),
-               std::move(settings)) {}
+               std::move(settings), at) {}
 
   CallStats stats() const { return calls_.stats(); }
 
@@ -123,12 +124,12 @@ class StatefulFunction : public typed::CallableAs<StatefulFunction<F, S...>, F>,
   StateCalls calls_;
 };
 
-}  // namespace tn::nn
 template <class S>
 inline constexpr bool kIsUntied = requires(S& s) { s.as_visit(); } || std::is_same_v<S, Tensor>;
 template <class... S>
 inline constexpr bool kIsUntied<std::tuple<S...>> = !(std::is_lvalue_reference_v<S> && ...);
 
+}  // namespace tn::nn
 
 namespace tn {
 
@@ -152,7 +153,6 @@ auto compile(F f, std::tuple<S&...> state, CompileSettings settings = {},
   return nn::StatefulFunction<F, S...>(std::move(f), state, std::move(settings), place);
 }
 
-}  // namespace tn
 /// Does not compile: state is named in std::tie.
 template <typed::IsFunction F, class S, class... More>
   requires(nn::kIsUntied<std::remove_cvref_t<S>>)
@@ -163,3 +163,4 @@ auto compile(F f, S&&, More&&...) {
   return compile(std::move(f));
 }
 
+}  // namespace tn
