@@ -139,7 +139,8 @@ TEST_CASE("values: arrays of a chosen element type") {
 
 TEST_CASE("values: products of elements and of matrices hint at each other") {
   Tensor x = ones({8, 16}), w = ones({16, 4}), batch = ones({2, 3, 4});
-  CHECK(contains(error_in([&] { x* w; }), "hint: matmul(x1, x2) is the product of matrices"));
+  CHECK(contains(error_in([&] { multiply(x, w); }),
+                 "hint: matmul(x1, x2) is the product of matrices"));
   CHECK(contains(error_in([&] { matmul(batch, batch); }), "hint: x1 * x2 multiplies element by"));
 }
 
