@@ -62,7 +62,8 @@ class ModuleError : public UserError {
 
 }  // namespace
 
-TensorMap tensors_in(const Visit& model) {
+TensorMap tensors_in(const Visit& model, const Place& at) {
+  LocScope scope(at);
   TensorMap all;
   each_tensor(model, [&](const Slot& slot) {
     if (slot.tensor.defined()) add(all, slot);
@@ -70,7 +71,8 @@ TensorMap tensors_in(const Visit& model) {
   return all;
 }
 
-TensorMap trainable_in(const Visit& model) {
+TensorMap trainable_in(const Visit& model, const Place& at) {
+  LocScope scope(at);
   TensorMap all;
   each_tensor(model, [&](const Slot& slot) {
     if (slot.is_trainable()) add(all, slot);
@@ -120,7 +122,7 @@ struct Owning final : Visitor {
 
   void module(const Path&, ModuleBase& module) override { modules.push_back(&module); }
   void tensor(const Slot& slot) override {
-    if (!slot.owner || !slot.owner->shares_variables() || !slot.tensor.defined()) return;
+    if (!slot.owner || !slot.owner->lacks_variables() || !slot.tensor.defined()) return;
     // The original may have another value already: then this one is no variable any more.
     Node* node = slot.tensor.node();
     bool is_shared = is_variable(*node) && node->refs.load(std::memory_order_acquire) > 1;
@@ -134,11 +136,15 @@ struct Owning final : Visitor {
 }  // namespace
 
 void ModuleBase::own_variables(const Callback<void(Visitor&)>& contents) {
+  if (__atomic_load_n(&origin_, __ATOMIC_RELAXED) == kMoved)
+    fail(Hint{"use the module that it was moved to, or assign a new one; make optimizers and "
+              "compiled functions when their model is in its last place"},
+         "module: it was moved to another place, and is empty here");
   static std::mutex calls;  // a new copy may first be called by several threads at once
   static thread_local bool is_inside = false;
   if (is_inside) return;
   std::lock_guard lock(calls);
-  if (!copied_) return;
+  if (origin_ != kCopied) return;
   NoGrad plain;
   Owning owning;
   owning.modules.push_back(this);
@@ -151,7 +157,7 @@ void ModuleBase::own_variables(const Callback<void(Visitor&)>& contents) {
   }
   is_inside = false;
   for (ModuleBase* module : owning.modules)
-    __atomic_store_n(&module->copied_, false, __ATOMIC_RELEASE);
+    __atomic_store_n(&module->origin_, kOwn, __ATOMIC_RELEASE);
 }
 
 void own_all_variables(const Visit& model) {
@@ -161,7 +167,8 @@ void own_all_variables(const Visit& model) {
 
 // Parameters -----------------------------------------------------------------------------------
 
-Parameters::Parameters(Visit model) : visit_(std::move(model)) {
+Parameters::Parameters(Visit model, const Place& at) : visit_(std::move(model)) {
+  LocScope scope(at);
   each_tensor(visit_, [&](const Slot& slot) {
     if (slot.tensor.defined() && !slot.is_buffer)
       list_.push_back({slot.path.dotted(), slot.tensor});

@@ -1,6 +1,7 @@
 #include "tenon/optim/multi_optimizer.h"
 
 #include "base/error.h"
+#include "ir/place.h"
 #include "tenon/backward.h"
 
 namespace tn::optim {
@@ -65,6 +66,7 @@ void MultiOptimizer::watch(const nn::Parameters& parameters) {
 }
 
 void MultiOptimizer::step(std::source_location place) {
+  LocScope at(place);
   auto has_gradient = [](const std::unique_ptr<Optimizer>& each) {
     return std::ranges::any_of(each->parameters(), [](const nn::Parameter& parameter) {
       return grad(parameter.tensor).defined();

@@ -96,8 +96,11 @@ std::vector<nn::Parameter> Optimizer::parameters() const {
   return all;
 }
 
-static void check_any_gradient(const TensorMap& gradients, size_t parameters) {
+static void check_any_gradient(const TensorMap& gradients, size_t parameters, bool is_given_any) {
   if (!gradients.empty()) return;
+  if (parameters == 0 && is_given_any)
+    fail(Hint{"unfreeze them, or make the optimizer when its parameters are in their last place"},
+         "step: the parameters of the optimizer are frozen, or were moved to another place");
   if (parameters == 0)
     fail(Hint{"write SGD(model.parameters(), {.learning_rate = 0.1})"},
          "step: the optimizer was given no parameters");
@@ -114,7 +117,7 @@ void Optimizer::step(std::source_location place) {
     if (Tensor gradient = grad(parameter); gradient.defined())
       gradients.emplace(name, std::move(gradient));
   }
-  check_any_gradient(gradients, all.size());
+  check_any_gradient(gradients, all.size(), !models_.empty());
   TensorMap made = apply_gradients(gradients, before, place);
   before.clear(), gradients.clear();  // the new values reuse their memory
   for (const auto& [name, parameter] : all)

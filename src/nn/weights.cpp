@@ -86,7 +86,7 @@ void put_all(const Visit& model, const std::string& what, TensorMap tensors, con
 }
 
 void save_weights(const Visit& model, const std::string& path, std::source_location at) {
-  save_safetensors(path, tensors_in(model), {}, at);
+  save_safetensors(path, tensors_in(model, at), {}, at);
 }
 
 void load_weights(const Visit& model, const std::string& path, const LoadWeights& how,

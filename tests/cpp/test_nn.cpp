@@ -3,6 +3,7 @@
 
 #include "errors.h"
 #include "files.h"
+#include "tenon/checkpoints.h"
 #include "tenon/nn.h"
 #include "tenon/optim.h"
 #include "tenon/tenon.h"
@@ -321,4 +322,33 @@ TEST_CASE("batches that were moved from say so") {
   auto first = data::batches(ones({4, 2}), 2), second = std::move(first);
   CHECK(second.at(1).size() == 1);
   CHECK(contains(error_in([&] { first.at(0); }), "they were moved from"));  // NOLINT
+}
+
+TEST_CASE("a module that was moved from is an error, and no empty model") {
+  nn::Sequential model{nn::Linear(2, 3), nn::relu}, taken = std::move(model);
+  Tensor x = ones({4, 2});
+  auto says_so = [](auto&& f) {
+    std::string error = error_in(f);
+    return contains(error, "module: it was moved to another place") && contains(error, "at ") &&
+           contains(error, "test_nn.cpp") && contains(error, "use the module that it was moved to");
+  };
+  CHECK(says_so([&] { model(x); }));  // NOLINT: that is the test
+  CHECK(says_so([&] { model.state_dict(); }));
+  CHECK(says_so([&] { model.parameters(); }));
+  CHECK(says_so([&] { model.trainable_parameters(); }));
+  CHECK(says_so([&] { model.save_weights("moved.safetensors"); }));
+  CHECK(says_so([&] { save_checkpoint("moved.safetensors", {{"model", model}}); }));
+  nn::Sequential copy = model, outer{nn::relu, model};
+  CHECK(says_so([&] { copy(x); }));
+  CHECK(says_so([&] { outer.state_dict(); }));
+  std::swap(model, taken);
+  CHECK(model(x).shape() == Shape{4, 3});
+  taken = nn::Sequential{nn::Linear(2, 1)};
+  CHECK(taken(x).shape() == Shape{4, 1});
+  CHECK(nn::Sequential()(x).shape() == Shape{4, 2});
+
+  Net net, other = std::move(net);
+  CHECK(contains(error_in([&] { net(tokens()); }), "module: it was moved"));  // NOLINT
+  nn::Layer first = std::move(model.layers[0]);
+  CHECK(contains(error_in([&] { model.state_dict(); }), "Layer: there is no layer"));
 }

@@ -172,6 +172,17 @@ TEST_CASE("weights that are loaded or of another type go on requiring gradients"
 TEST_CASE("what step() refuses") {
   nn::Linear model(2, 1);
   CHECK(contains(error_in([] { optim::SGD(0.1).step(); }), "was given no parameters"));
+  nn::Linear left(2, 1);
+  Tensor w = ones({2});
+  optim::SGD of_model{left.parameters()}, of_tensor{std::tie(w)};
+  nn::Linear last = std::move(left);
+  Tensor moved = std::move(w);
+  std::string error = error_in([&] { of_model.step(); });
+  CHECK(contains(error, "module: it was moved to another place"));
+  CHECK(contains(error, "make optimizers and compiled functions when their model is in its last"));
+  CHECK(contains(error, "test_optim_step.cpp"));
+  CHECK(
+      contains(error_in([&] { of_tensor.step(); }), "are frozen, or were moved to another place"));
   optim::SGD optimizer{model.parameters()};
   CHECK(contains(error_in([&] { optimizer.step(); }), "none of 2 parameters has a gradient"));
   CHECK(problem_in([&] { optim::Adam(0.1, {.learning_rate = 0.2}); }) ==

@@ -47,11 +47,13 @@ class Module : public ModuleBase {
   }
 
   /// All tensors, under the names they have in files: "blocks.3.attn.q.weight".
-  TensorMap state_dict() const { return tensors_in(as_visit()); }
+  TensorMap state_dict(Place at = Place::current()) const { return tensors_in(as_visit(), at); }
   /// The parameters in their places, for an optimizer or a loop.
-  Parameters parameters() & { return Parameters(*this); }
+  Parameters parameters(Place at = Place::current()) & { return Parameters(*this, at); }
   /// Those that are neither frozen nor buffers.
-  TensorMap trainable_parameters() const { return trainable_in(as_visit()); }
+  TensorMap trainable_parameters(Place at = Place::current()) const {
+    return trainable_in(as_visit(), at);
+  }
   /// Replaces tensors by name; names may be omitted. Tensors that require gradients still require
   /// them.
   Self& update(const TensorMap& tensors) { return nn::update(as_visit(), tensors), self(); }
@@ -106,7 +108,7 @@ class Module : public ModuleBase {
 
 template <class M, class F>
 decltype(auto) called(const M& module, F&& f) {
-  if (module.shares_variables()) own_all_variables(module.as_visit());
+  if (module.lacks_variables()) own_all_variables(module.as_visit());
   try {
     return std::forward<F>(f)();
   } catch (const UserError& error) {

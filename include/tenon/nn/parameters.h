@@ -27,12 +27,13 @@ struct Parameter {
 class Parameters {
  public:
   template <class M>
-  Parameters(Module<M>& model) : Parameters(model.as_visit()) {}
+  Parameters(Module<M>& model, const Place& at = Place::current())
+      : Parameters(model.as_visit(), at) {}
   /// Tensors, modules and other trees: their names begin with their number.
   template <class... T>
   Parameters(std::tuple<T&...> trees)
       : Parameters(Visit([trees](Visitor& v) mutable { tree::visit(trees, v); })) {}
-  explicit Parameters(Visit model);
+  explicit Parameters(Visit model, const Place& at = {});
 
   /// All of them, buffers left out and those that are frozen included.
   auto begin() const { return list_.begin(); }

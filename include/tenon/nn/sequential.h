@@ -28,9 +28,7 @@ class Layer {
 
   Tensor operator()(const Tensor& x) { return held().call(x); }
   Tensor operator()(const Tensor& x) const { return std::as_const(held()).call(x); }
-  void visit(Visitor& visitor, const Path& path) {
-    if (held_) held_->visit(visitor, path);
-  }
+  void visit(Visitor& visitor, const Path& path) { held().visit(visitor, path); }
 
   /// The layer itself, if it is an `L`; otherwise null.
   template <class L>

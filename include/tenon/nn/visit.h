@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 #include "tenon/callback.h"
 #include "tenon/error.h"
@@ -39,30 +40,43 @@ class ModuleBase {
   bool training = true;
 
  private:
-  bool copied_ = false;
+  enum Origin : uint8_t { kOwn, kCopied, kMoved };
+  Origin origin_ = kOwn;
 
  public:
   /// The fields whose tensors are not trained.
   std::set<std::string, std::less<>> frozen;
 
   // For the library.
-  /// Whether it is a copy that was neither called nor visited: its variables are those of the
-  /// original.
-  bool shares_variables() const { return __atomic_load_n(&copied_, __ATOMIC_ACQUIRE); }
-  /// Gives a copy variables of its own, without gradients; `contents` visits its fields.
+  /// Whether it is a copy that was neither called nor visited, whose variables are those of the
+  /// original, or was moved from, and has none.
+  bool lacks_variables() const { return __atomic_load_n(&origin_, __ATOMIC_ACQUIRE) != kOwn; }
+  /// Gives a copy variables of its own, without gradients; `contents` visits its fields. Fails if
+  /// the module was moved from.
   void own_variables(const Callback<void(Visitor&)>& contents);
 
  protected:  // modules are copied as what they are
   ModuleBase() = default;
   ModuleBase(const ModuleBase& other)
-      : training(other.training), copied_(true), frozen(other.frozen) {}
-  ModuleBase(ModuleBase&&) noexcept = default;
+      : training(other.training), origin_(other.copied()), frozen(other.frozen) {}
+  ModuleBase(ModuleBase&& other) noexcept
+      : training(other.training),
+        origin_(std::exchange(other.origin_, kMoved)),
+        frozen(std::move(other.frozen)) {}
   ModuleBase& operator=(const ModuleBase& other) {
-    if (this != &other) training = other.training, frozen = other.frozen, copied_ = true;
+    if (this != &other) training = other.training, frozen = other.frozen, origin_ = other.copied();
     return *this;
   }
-  ModuleBase& operator=(ModuleBase&&) noexcept = default;
+  ModuleBase& operator=(ModuleBase&& other) noexcept {
+    if (this == &other) return *this;
+    training = other.training, origin_ = std::exchange(other.origin_, kMoved);
+    frozen = std::move(other.frozen);
+    return *this;
+  }
   ~ModuleBase() = default;
+
+ private:
+  Origin copied() const { return origin_ == kMoved ? kMoved : kCopied; }
 };
 
 /// Given to `fields` after a tensor that is state and never trained, such as running statistics.
@@ -86,7 +100,7 @@ void visit(M& module, Visitor& visitor, const Path& path = {}) {
       tree::visit(value, each, {.outer = &path, .name = name}, {&module, name, is_buffer});
     });
   };
-  if (module.shares_variables()) module.own_variables(contents);
+  if (module.lacks_variables()) module.own_variables(contents);
   visitor.module(path, module);
   contents(visitor);
 }
@@ -105,8 +119,8 @@ struct LoadWeights {
 
 // For the library: queries and changes of models, through visits.
 
-TensorMap tensors_in(const Visit& model);
-TensorMap trainable_in(const Visit& model);
+TensorMap tensors_in(const Visit& model, const Place& at = {});
+TensorMap trainable_in(const Visit& model, const Place& at = {});
 /// Puts tensors in the places of their names.
 void put(const Visit& model, const TensorMap& tensors);
 /// The same, assigned as new values: tensors that require gradients still require them.

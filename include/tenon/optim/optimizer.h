@@ -63,7 +63,7 @@ class Optimizer {
   template <class M>
   void update(nn::Module<M>& model, const TensorMap& gradients,
               std::source_location place = std::source_location::current()) {
-    model.update(apply_gradients(gradients, model.state_dict(), place));
+    model.update(apply_gradients(gradients, model.state_dict(place), place));
   }
   /// New parameters for those that have a gradient.
   TensorMap apply_gradients(const TensorMap& gradients, const TensorMap& parameters,
