@@ -20,7 +20,7 @@ Tensor state();
 void set_state(const Tensor& key);
 /// Splits the state: one key replaces it, the other is returned. Nothing is recorded unless the
 /// state itself is pending.
-Tensor next_key();
+Tensor next_key(std::source_location at = std::source_location::current());
 
 /// The last argument of a draw: a key, or nothing for the next key of the state. It has the place
 /// of the call.
@@ -33,7 +33,7 @@ class Key {
       : key_(key), place_(at) {}
 
   Operand operand() const {
-    if (!key_.defined()) key_ = next_key();
+    if (!key_.defined()) key_ = next_key(place_);
     return Operand(key_, place_);
   }
 

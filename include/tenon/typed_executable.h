@@ -128,16 +128,15 @@ struct Ahead<R(A...)> {
       visit(names);
       name_inputs(inputs, names.all);
     }
+    [[maybe_unused]] R fresh{};  // not in the trace, which a module cannot draw its weights in
     auto on_list = [&](Tensors given) {
       tree::Filling filling(given.data());
       visit(filling);
       UserCode own;
       R result(args.with([&](A&... each) { return R(invoke(f, each...)); }));
-      if constexpr (!std::is_same_v<R, Tensor> && !std::is_same_v<R, Tensors>) {
-        R fresh{};
+      if constexpr (!std::is_same_v<R, Tensor> && !std::is_same_v<R, Tensors>)
         check_result([&](tree::Visitor& v) { tree::visit(result, v, {.name = "result"}); },
                      [&](tree::Visitor& v) { tree::visit(fresh, v); });
-      }
       return tensors_of(result, "compile_ahead");
     };
     Settings constants;

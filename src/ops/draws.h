@@ -31,8 +31,8 @@ Tensor draw_normal(const Tensor& key, const Shape& shape, DType type);
 /// -log(-log u).
 Tensor draw_gumbel(const Tensor& key, const Shape& shape, DType type);
 
-/// Set by a host language: called when a compiled function takes a key from the state of the
-/// thread, which makes it a constant.
-extern void (*warn_of_frozen_key)();
+/// Called when a compiled function takes a key from the state of the thread, which makes it a
+/// constant. It fails; a host language may set one that warns.
+extern void (*on_frozen_key)();
 
 }  // namespace tn::ops

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "ir/node.h"
+#include "ir/place.h"
 #include "ir/trace.h"
 #include "ops/draws.h"
 #include "ops/threefry.h"
@@ -13,7 +14,14 @@
 #include "tenon/random.h"
 
 namespace tn::ops {
-void (*warn_of_frozen_key)() = nullptr;
+static void fail_frozen_key() {
+  fail(Hint{"call eval() on the model, name it as state: tn::compile(f, std::tie(model)), or pass "
+            "a key to the draw"},
+       "random: drawn without a key while compiling, so that every call would give the same "
+       "numbers");
+}
+
+void (*on_frozen_key)() = fail_frozen_key;
 }  // namespace tn::ops
 
 namespace tn::random {
@@ -82,9 +90,10 @@ void agree_on_state(FunctionRef<void(std::span<uint32_t, 2>)> take_of_first) {
 
 namespace tn::random {
 
-Tensor next_key() {
+Tensor next_key(std::source_location at) {
+  LocScope scope(at);
   Tensor& key = state_of_thread();
-  if (ops::warn_of_frozen_key && is_frozen(key)) ops::warn_of_frozen_key();
+  if (is_frozen(key)) ops::on_frozen_key();
   if (key.is_evaluated()) {  // a few operations here instead of an ever longer graph
     const auto* words = key.data<uint32_t>();
     ops::Words<uint32_t> old{words[0], words[1]};

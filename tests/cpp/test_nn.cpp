@@ -352,3 +352,29 @@ TEST_CASE("a module that was moved from is an error, and no empty model") {
   nn::Layer first = std::move(model.layers[0]);
   CHECK(contains(error_in([&] { model.state_dict(); }), "Layer: there is no layer"));
 }
+
+namespace {
+struct Gate : nn::Module<Gate> {
+  Tensor weight = random::normal({2, 2});
+  static void fields(auto& g, auto&& f) { f("weight", g.weight); }
+};
+}  // namespace
+
+TEST_CASE("random layers in training are state of what is traced, or an error") {
+  nn::Dropout dropout(0.5);
+  Tensor x = ones({64});
+  auto call = [&](const Tensor& in) { return dropout(in); };
+  std::string error = error_in([&] { compile(call)(x); });
+  CHECK(contains(error, "random: drawn without a key while compiling"));
+  CHECK(contains(error, "tn::compile(f, std::tie(model))"));
+  CHECK(contains(error, "test_nn.cpp"));
+  CHECK(contains(error_in([&] { compile_ahead(call, {{.shape = {64}}}); }), "drawn without a key"));
+  auto noise = [](const Tensor& in) { return in + random::normal({64}); };
+  CHECK(contains(error_in([&] { compile(noise)(x); }), "test_nn.cpp"));
+  auto step = compile(call, std::tie(dropout));
+  CHECK(step(x).to_vector<float>() != step(x).to_vector<float>());
+  dropout.eval();
+  CHECK(compile(call)(x).to_vector<float>() == x.to_vector<float>());
+  auto same = [](const Gate& gate) { return gate; };
+  CHECK(compile_ahead(same, {{.shape = {2, 2}}})(Gate()).weight.shape() == Shape{2, 2});
+}

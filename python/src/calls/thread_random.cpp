@@ -32,7 +32,7 @@ void bind_random(nb::module_& m) {
       "_set_random_state",
       [](nb::handle key) { random::set_state(read_tensor(key.ptr(), "random.state")); },
       users_call);
-  ops::warn_of_frozen_key = warn_of_frozen_key;
+  ops::on_frozen_key = warn_of_frozen_key;
   m.def("_next_key", [] { return wrapped(random::next_key()); }, users_call);
 }
 
