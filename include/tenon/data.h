@@ -33,9 +33,14 @@ class AnyBatches {
   /// The tensors of a batch, which is numbered through all epochs.
   Tensors at(int64_t number, std::source_location at = std::source_location::current()) const;
 
+ protected:
+  /// At the place where the batches were made.
+  Tensors next(int64_t number) const { return at(number, place_); }
+
  private:
   void count_examples(const char* by);
 
+  std::source_location place_;
   Tensors columns_;
   int64_t examples_ = 0, size_ = 0, per_epoch_ = 0;
   BatchSettings settings_;
@@ -52,7 +57,7 @@ class Batches : public AnyBatches {
   class Iterator {
    public:
     Iterator(const Batches* of, int64_t at) : of_(of), at_(at) {}
-    auto operator*() const { return as_batch(of_->at(at_), std::make_index_sequence<N>()); }
+    auto operator*() const { return as_batch(of_->next(at_), std::make_index_sequence<N>()); }
     Iterator& operator++() { return ++at_, *this; }
     friend bool operator==(const Iterator& a, const Iterator& b) { return a.at_ == b.at_; }
 

@@ -1,6 +1,7 @@
 #include "base/error.h"
 #include "ir/node.h"
 #include "ir/place.h"
+#include "ops/draws.h"
 #include "tenon/data.h"
 #include "tenon/random.h"
 
@@ -8,8 +9,9 @@ namespace tn::data {
 
 AnyBatches::AnyBatches(Tensors columns, int64_t size, BatchSettings settings,
                        std::source_location at)
-    : columns_(std::move(columns)), size_(size), settings_(std::move(settings)) {
+    : place_(at), columns_(std::move(columns)), size_(size), settings_(std::move(settings)) {
   LocScope scope(at);
+  if (settings_.key.defined()) ops::check_one_key("batches", settings_.key);
   if (size < 1) fail("batches: the size must be 1 or more: {}", size);
   if (settings_.epochs < 0) fail("batches: the number of epochs is negative: {}", settings_.epochs);
   count_examples("batches");
@@ -17,7 +19,7 @@ AnyBatches::AnyBatches(Tensors columns, int64_t size, BatchSettings settings,
 }
 
 AnyBatches::AnyBatches(Tensors columns, EqualParts parts, std::source_location at)
-    : columns_(std::move(columns)), per_epoch_(parts.count) {
+    : place_(at), columns_(std::move(columns)), per_epoch_(parts.count) {
   LocScope scope(at);
   if (parts.count < 1) fail("split: the number of parts must be 1 or more: {}", parts.count);
   count_examples("split");

@@ -41,8 +41,10 @@ static bool is_key(const Type& t) {
 void check_key(std::string_view op, const Tensor& key) {
   const Type& t = *type_of(key);
   if (!is_key(t))
-    fail(t.dtype == DType::u32 ? Fault::value : Fault::type,
-         Hint{"make one from a number: random.key(0)"}, "{}: a key is u32[2]: {}", op, t);
+    fail(
+        t.dtype == DType::u32 ? Fault::value : Fault::type,
+        Hint{"make one from a number: random.key(0)", "make one from a number: tn::random::key(0)"},
+        "{}: a key is u32[2]: {}", op, t);
 }
 
 void check_one_key(std::string_view op, const Tensor& key) {

@@ -39,6 +39,12 @@ TEST_CASE("what batches refuse") {
   CHECK(contains(error_in([] { data::batches(arange(3), arange(4), 2); }), "3 and 4 examples"));
   CHECK(contains(error_in([] { data::batches(arange(3), 0); }), "size must be 1 or more: 0"));
   CHECK(contains(error_in([] { data::batches(array(1.0), 1); }), "it is a scalar"));
+  std::string error = error_in([] { data::batches(arange(3), 1, {.key = ones({2})}); });
+  CHECK(contains(error, "batches: a key is u32[2]: f32[2]"));
+  CHECK(contains(error, "test_typed_data.cpp"));
+  auto all = data::batches(arange(4), 2);
+  CHECK(contains(error_in([&] { *all.end(); }), "test_typed_data.cpp"));
+  CHECK(contains(error_in([&] { all.at(2); }), "test_typed_data.cpp"));
 }
 
 TEST_CASE("tensors in format strings") {
