@@ -47,6 +47,14 @@ class CheckpointPart {
       : name(std::move(part)), value(std::in_place_type<std::string>, text) {}
   CheckpointPart(std::string part, Tensor tensor)
       : name(std::move(part)), value(std::move(tensor)) {}
+  template <class T>
+    requires(!std::is_arithmetic_v<T> && !std::is_convertible_v<const T&, std::string> &&
+             !std::is_convertible_v<const T&, Tensor>)
+  CheckpointPart(std::string, const T&) {
+    static_assert(!sizeof(T),
+                  "a part of a checkpoint is a model or an optimizer, in a variable that is not "
+                  "const, or a number, text or a tensor");
+  }
 
   // For the library.
   std::string name, kind;  // of a value: ""

@@ -67,6 +67,14 @@ MISUSES = {
     "tn::Tensor x; x[0][1] = x;": "of a temporary: write x[{0, 1}] = y",
     "tn::Tensor x; tn::sin(x) = x;": "of a temporary: write x[{0, 1}] = y",
     "const tn::Tensor x; x[0] = x;": "of a temporary: write x[{0, 1}] = y",
+    "tn::nn::Linear m(2, 1); tn::compile([&](tn::Tensor x) { return m(x); }, m)(tn::Tensor());":
+        "state is changed in its place: tn::compile(f, std::tie(model, optimizer))",
+    "tn::nn::Linear m(2, 1); tn::compile([&](tn::Tensor x) { return m(x); }, std::tuple{m, 1});":
+        "tn::compile(f, std::tie(model, optimizer))",
+    'const tn::nn::Linear m(2, 1); tn::save_checkpoint("run", {{"model", m}});':
+        "a part of a checkpoint is a model or an optimizer, in a variable that is not const",
+    'std::vector<tn::Tensor> all; tn::save_checkpoint("run", {{"all", all}});':
+        "or a number, text or a tensor",
     "tn::Tensor x; tn::sum(x, true);": "bool",
     "tn::Tensor x; tn::max(x, 0.5);": "double",
 }
@@ -76,8 +84,8 @@ MISUSES = {
 def test_misuse_is_a_sentence(use: str, said: str, tmp_path: pathlib.Path) -> None:
     source = tmp_path / "misuse.cpp"
     headers = "#include <tenon/tenon.h>\n#include <map>\n#include <unordered_map>\n"
-    if "nn::" in use:
-        headers += "#include <tenon/nn.h>\n"
+    if "nn::" in use or "checkpoint" in use:
+        headers += "#include <tenon/checkpoints.h>\n#include <tenon/nn.h>\n"
     source.write_text(f"{headers}int main() {{ {use} }}\n")
     command = [os.environ.get("CXX", "c++"), "-std=c++20", "-fsyntax-only", f"-I{INCLUDE}", source]
     made = subprocess.run(command, capture_output=True, text=True)

@@ -66,6 +66,17 @@ StatePart state_part(S& state) {
           [&state] { return [&state, copy = state]() mutable { state = std::move(copy); }; }};
 }
 
+/// State by reference, as std::tie gives it.
+template <class S>
+inline constexpr bool is_tied = false;
+template <class... S>
+inline constexpr bool is_tied<std::tuple<S&...>> = true;
+/// What is given to compile as state, but not by std::tie.
+template <class S>
+concept IsUntied =
+    !is_tied<S> && !std::convertible_to<const S&, CompileSettings> &&
+    !std::convertible_to<const S&, std::source_location> && !std::convertible_to<const S&, int>;
+
 /// Calls functions on state that they change: what is traced takes and returns it.
 class StateCalls {
  public:
@@ -151,6 +162,12 @@ template <class F, class... S>
 auto compile(F f, std::tuple<S&...> state, CompileSettings settings = {},
              std::source_location place = std::source_location::current()) {
   return nn::StatefulFunction<F, S...>(std::move(f), state, std::move(settings), place);
+}
+template <class F, nn::IsUntied S, class... More>
+auto compile(F f, const S&, const More&...) {
+  static_assert(!nn::IsUntied<S>,
+                "state is changed in its place: tn::compile(f, std::tie(model, optimizer))");
+  return CompiledFunction<F>(std::move(f));
 }
 
 /// Does not compile: state is named in std::tie.
