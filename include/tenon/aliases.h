@@ -2,7 +2,9 @@
 // clang-format off
 #pragma once
 // Ops under the names they have in NumPy, PyTorch and MLX, and those of linear algebra in
-// `tn::linalg`.
+// `tn::linalg`. A flag in place of a number is refused.
+#include <concepts>
+
 #include "tenon/ops.h"
 
 namespace tn {
@@ -15,6 +17,12 @@ inline Tensor arccos(const Operand& x) {
 }
 inline Tensor arccosh(const Operand& x) {
   return acosh(x);
+}
+template <std::same_as<bool> Flag>
+Tensor allclose(const Operand& x1, const Operand& x2, double rtol = 1e-05, Flag atol = 1e-08,
+    bool equal_nan = false) {
+  static_assert(!sizeof(Flag), "atol is a number; equal_nan comes after it");
+  return allclose(x1, x2, rtol, double(atol), equal_nan);
 }
 inline Tensor arcsin(const Operand& x) {
   return asin(x);
@@ -98,6 +106,12 @@ inline Tensor ge(const Operand& x1, const Operand& x2) {
 inline Tensor hardtanh(const Operand& x, double min_val = -1.0, double max_val = 1.0) {
   return hard_tanh(x, min_val, max_val);
 }
+template <std::same_as<bool> Flag>
+Tensor isclose(const Operand& x1, const Operand& x2, double rtol = 1e-05, Flag atol = 1e-08,
+    bool equal_nan = false) {
+  static_assert(!sizeof(Flag), "atol is a number; equal_nan comes after it");
+  return isclose(x1, x2, rtol, double(atol), equal_nan);
+}
 inline Tensor lt(const Operand& x1, const Operand& x2) {
   return less(x1, x2);
 }
@@ -112,6 +126,18 @@ inline Tensor movedim(const Operand& x, const Axes& source, const Axes& destinat
 }
 inline Tensor mul(const Operand& x1, const Operand& x2) {
   return multiply(x1, x2);
+}
+template <std::same_as<bool> Flag>
+Tensor nanstd(const Operand& x, const Maybe<Axes>& axis = {}, Flag correction = 0.0,
+    bool keepdims = false) {
+  static_assert(!sizeof(Flag), "correction is a number; keepdims comes after it");
+  return nanstd(x, axis, double(correction), keepdims);
+}
+template <std::same_as<bool> Flag>
+Tensor nanvar(const Operand& x, const Maybe<Axes>& axis = {}, Flag correction = 0.0,
+    bool keepdims = false) {
+  static_assert(!sizeof(Flag), "correction is a number; keepdims comes after it");
+  return nanvar(x, axis, double(correction), keepdims);
 }
 inline Tensor neg(const Operand& x) {
   return negative(x);
@@ -140,11 +166,23 @@ inline Tensor repeat_interleave(const Operand& x, const Operand& repeats, Maybe<
 inline Tensor view(const Operand& x, const Shape& shape) {
   return reshape(x, shape);
 }
+template <std::same_as<bool> Flag>
+Tensor rope(const Operand& x, int64_t dims, Flag base = 10000.0, bool traditional = false,
+    double scale = 1.0, int64_t offset = 0) {
+  static_assert(!sizeof(Flag), "base is a number; traditional comes after it");
+  return rope(x, dims, double(base), traditional, scale, offset);
+}
 inline Tensor rint(const Operand& x, int64_t decimals = 0) {
   return round(x, decimals);
 }
 inline Tensor swish(const Operand& x) {
   return silu(x);
+}
+template <std::same_as<bool> Flag>
+Tensor std(const Operand& x, const Maybe<Axes>& axis = {}, Flag correction = 0.0,
+    bool keepdims = false) {
+  static_assert(!sizeof(Flag), "correction is a number; keepdims comes after it");
+  return std(x, axis, double(correction), keepdims);
 }
 inline Tensor detach(const Operand& x) {
   return stop_gradient(x);
@@ -166,6 +204,12 @@ inline Tensor trapz(const Operand& y, const Operand& x = nullptr, double dx = 1.
 }
 inline Tensors unbind(const Operand& x, Axis axis = 0) {
   return unstack(x, axis);
+}
+template <std::same_as<bool> Flag>
+Tensor var(const Operand& x, const Maybe<Axes>& axis = {}, Flag correction = 0.0,
+    bool keepdims = false) {
+  static_assert(!sizeof(Flag), "correction is a number; keepdims comes after it");
+  return var(x, axis, double(correction), keepdims);
 }
 
 namespace linalg {

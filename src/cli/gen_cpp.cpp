@@ -240,6 +240,31 @@ std::string alias_of(const OpDef& op, std::string_view alias) {
                 fitted(format("inline {} {{", signature(op, true, alias))), call);
 }
 
+/// A flag in place of the number before it is refused: `sum(x, 0, true)` keeps axes, and
+/// `std(x, 0, true)` would correct.
+std::string refusal_of(const OpDef& op) {
+  std::vector<Param> params = params_of(op);
+  auto is = [](const Param& p, FieldKind kind) {
+    return p.role == Param::Role::field && p.kind == kind && !p.maybe;
+  };
+  for (size_t i = 1; i < params.size(); ++i) {
+    const Param &number = params[i - 1], &flag = params[i];
+    if (!is(number, FieldKind::real) || !is(flag, FieldKind::boolean)) continue;
+    std::vector<std::string> args;
+    for (const Param& p : params) {
+      std::string name = cpp_name(p.name);
+      args.push_back(&p == &number ? format("double({})", name) : name);
+    }
+    std::string text = signature(op, true, op.name), type = format("double {}", number.name);
+    text.replace(text.find(type), type.size(), format("Flag {}", number.name));
+    return format(
+        "template <std::same_as<bool> Flag>\n{}\n  static_assert(!sizeof(Flag), \"{} is a number; "
+        "{} comes after it\");\n  return {}({});\n}}\n",
+        fitted(text + " {"), number.name, flag.name, cpp_name(op.name), join(args, ", "));
+  }
+  return "";
+}
+
 }  // namespace
 
 GeneratedFile cpp_aliases() {
@@ -247,12 +272,14 @@ GeneratedFile cpp_aliases() {
   text +=
       "#pragma once\n"
       "// Ops under the names they have in NumPy, PyTorch and MLX, and those of linear algebra in\n"
-      "// `tn::linalg`.\n"
+      "// `tn::linalg`. A flag in place of a number is refused.\n"
+      "#include <concepts>\n\n"
       "#include \"tenon/ops.h\"\n\n"
       "namespace tn {\n\n";
   for (const OpDef* op : surface_ops()) {
     if (is_loss(*op)) continue;
     for (std::string_view alias : op->rules->aliases) text += alias_of(*op, alias);
+    text += refusal_of(*op);
     if (op->module == "linalg") linear += format("using tn::{};\n", cpp_name(op->name));
   }
   return {"include/tenon/aliases.h",

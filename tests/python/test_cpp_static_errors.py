@@ -75,6 +75,8 @@ MISUSES = {
         "a part of a checkpoint is a model or an optimizer, in a variable that is not const",
     'std::vector<tn::Tensor> all; tn::save_checkpoint("run", {{"all", all}});':
         "or a number, text or a tensor",
+    "tn::Tensor x; tn::std(x, 0, true);": "correction is a number; keepdims comes after it",
+    "tn::Tensor x; tn::allclose(x, x, 1e-3, true);": "atol is a number; equal_nan comes after it",
     "tn::Tensor x; tn::sum(x, true);": "bool",
     "tn::Tensor x; tn::max(x, 0.5);": "double",
 }

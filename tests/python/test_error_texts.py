@@ -27,6 +27,8 @@ SHAPES = [
     (lambda: tn.roll(ones(2, 3), (1, 2, 3), (0, 1)), "roll: 3 shifts for 2 axes (f32[2,3])"),
     (lambda: tn.array_split(ones(4)), "array_split: give either sections or indices (f32[4])"),
     (lambda: tn.rot90(ones(2, 3), axes=(0,)), "rot90: axes are two numbers, not 1: f32[2,3]"),
+    (lambda: tn.std(ones(2, 3), 0, True), "std: correction must be a number: True"),
+    (lambda: tn.var(ones(3), correction=False), "var: correction must be a number: False"),
     (lambda: tn.insert(ones(3), 0, ones(2, 2)), "insert: values have more axes than x"),
     (lambda: tn.pad(ones(2, 3), (1, 2, 3)), "pad: 3 widths for f32[2,3]: give 4"),
     (lambda: tn.pad(ones(2), -1), "pad: a negative width: -1 (f32[2])"),

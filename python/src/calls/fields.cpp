@@ -48,7 +48,8 @@ uint8_t read_choice(const FieldSlot& f, PyObject* value) {
 
 double read_real(const FieldSlot& f, PyObject* value) {
   if (PyFloat_CheckExact(value)) return PyFloat_AS_DOUBLE(value);
-  if (PyComplex_Check(value) || PyUnicode_Check(value)) f.refuse("a number", value);
+  if (PyBool_Check(value) || PyComplex_Check(value) || PyUnicode_Check(value))
+    f.refuse("a number", value);
   double number = PyFloat_AsDouble(value);
   if (number == -1 && PyErr_Occurred()) {
     if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw nb::python_error();
