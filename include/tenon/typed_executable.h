@@ -17,8 +17,8 @@ struct InputNames final : tree::Visitor {
   void tensor(const tree::Slot& slot) override;
 };
 
-/// Numbers, text and modes in arguments, which are constants of an executable.
-struct Settings final : tree::Visitor {
+/// Numbers, text and modes in trees, which are constants of what is compiled.
+struct Settings : tree::Visitor {
   std::vector<uint64_t> words = {};
   void module(const tree::Path& path, nn::ModuleBase& module) override;
   void setting(const tree::Path& path, uint64_t bits) override;

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "ir/watch.h"
+#include "tenon/executable.h"
 #include "tenon/random.h"
 #include "transforms/backward.h"
 
@@ -48,20 +49,17 @@ struct StateSlot {
 
 /// The places of some state, including absent tensors, and all settings that the computation
 /// depends on.
-struct Contents : Visitor {
+struct Contents : typed::Settings {
   std::vector<StateSlot> places;
-  std::vector<uint64_t> structure;
 
   explicit Contents(const Visit& state) { state(*this); }
-  void module(const Path&, ModuleBase& module) override { structure.push_back(module.training); }
-  void setting(const Path&, uint64_t bits) override { structure.push_back(bits); }
   void tensor(const Slot& slot) override {
     uint8_t held = slot.tensor.defined() ? kPresent : 0;
     if (slot.is_trainable()) held |= kTrainable;
     if (slot.tensor.defined() && is_variable(*slot.tensor.node())) held |= kVariable;
     if (held & kVariable && grad(slot.tensor).defined()) held |= kGradient;
     places.push_back({&slot.tensor, held});
-    structure.push_back(held);
+    words.push_back(held);
   }
   /// The tensors that there are, each with its gradient behind it.
   Tensors values() const {
@@ -86,17 +84,15 @@ struct Contents : Visitor {
 struct StateChanged {};
 
 /// Everything in some state but its tensors, and these.
-struct KeptPart : Visitor {
+struct KeptPart : typed::Settings {
   Tensors tensors;
-  std::vector<uint64_t> settings;
 
   explicit KeptPart(const Visit& state) { state(*this); }
   void module(const Path& path, ModuleBase& module) override {
-    settings.push_back(module.training);
-    settings.push_back(module.frozen.size());
+    Settings::module(path, module);
+    words.push_back(module.frozen.size());
     for (const std::string& field : module.frozen) text(path, field);
   }
-  void setting(const Path&, uint64_t bits) override { settings.push_back(bits); }
   void tensor(const Slot& slot) override { tensors.push_back(slot.tensor); }
 };
 
@@ -108,7 +104,7 @@ class Restoring {
       : visit_(part.visit), before_(part.visit), put_copy_back_(part.keep()) {}
   void operator()() {
     KeptPart now(visit_);
-    if (now.settings != before_.settings || now.tensors.size() != before_.tensors.size())
+    if (now.words != before_.words || now.tensors.size() != before_.tensors.size())
       put_copy_back_();
     Putting putting(before_.tensors);
     visit_(putting);
@@ -194,7 +190,7 @@ struct StateCall final : flat::CompiledCall {
     donated = in.tensors.size();
     const Tensors& args = inner.in.tensors;
     in.tensors.insert(in.tensors.end(), args.begin(), args.end());
-    for (uint64_t word : contents.structure) in.structure.push_back(word);
+    for (uint64_t word : contents.words) in.structure.push_back(word);
     for (uint64_t word : inner.in.structure) in.structure.push_back(word);
   }
 
@@ -238,11 +234,11 @@ Tensors StateCalls::Impl::traced(flat::CompiledCall& call, const Tensors& all) {
   auto run = [&] {
     random::set_state(all[0]);
     assign(all.begin() + 1);
-    std::vector<uint64_t> before = Contents(state).structure;
+    std::vector<uint64_t> before = Contents(state).words;
     size_t first = 1 + Contents(state).values().size();
     Tensors results = call.trace({all.begin() + static_cast<ptrdiff_t>(first), all.end()});
     Contents after(state);
-    if (after.structure != before) throw StateChanged();
+    if (after.words != before) throw StateChanged();
     Tensors out = after.values();
     out.insert(out.begin(), random::state());
     same.assign(1, false);
