@@ -38,9 +38,9 @@ BINDINGS = MAY_SEE["cli"] + " cli"
 # A kind of device is a folder of src/backend. These see none: what they need of one goes through
 # plan/target.h and plan/backend.h.
 DEVICE_FREE = (
-    "plan ops transforms passes sharding compiler executable mesh observe eval functions files nn "
-    "model").split()
-DEVICE_HEADER = re.compile(r"backend/(?!source/)\w+/|runtime/(cpu_level|native)\.h")
+    "base storage ir loop plan ops transforms passes sharding compiler executable mesh observe "
+    "eval functions files nn model").split()
+DEVICE_HEADER = re.compile(r"backend/(?!source/)\w+/|runtime/native\.h")
 DEVICE_TYPE = re.compile(r"\b(?:CpuLevel|(?:best_)?cpu_level|NativeKernel|KernelFrame|cpu::\w+)\b")
 
 HOMES = {  # third-party header, by its first path component: the folders that may include it

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/cpu_level.h"
+#include "backend/cpu/cpu_level.h"
 
 namespace tn {
 

@@ -22,7 +22,6 @@
 #include "ir/op_table.h"
 #include "ir/trace.h"
 #include "ir/watch.h"
-#include "loop/interpreter_ops.h"
 #include "mesh/mesh_defaults.h"
 #include "observe/instruction_log.h"
 #include "observe/op_events.h"
@@ -137,7 +136,6 @@ void flush_chain(Node* node) {
   compiler = &whole_compiler;
   further_ops = named_ops;
   install_rules();
-  loop::wider_block_ops = loop::block_ops_of_wide_levels;
 }
 
 /// Recording reports here from the first use of the library on. What flushes share is made at load:

@@ -2,10 +2,7 @@
 
 namespace tn::loop {
 
-const BlockOps& (*wider_block_ops)(CpuLevel level) = nullptr;
-
-const BlockOps& block_ops(CpuLevel level) {
-  if (level > CpuLevel::v2 && wider_block_ops) return wider_block_ops(level);
+const BlockOps& baseline_block_ops() {
   static const BlockOps ops = [] {
     BlockOps made;
     v2::fill_arithmetic(made), v2::fill_casts(made), v2::fill_math(made), v2::fill_runs(made);
@@ -15,7 +12,9 @@ const BlockOps& block_ops(CpuLevel level) {
   return ops;
 }
 
+const BlockOps& (*block_ops)() = baseline_block_ops;
+
 // At load: a fork while another thread makes it would leave it half-made in the child.
-[[maybe_unused]] static const BlockOps& ops_at_load = block_ops(best_cpu_level());
+[[maybe_unused]] static const BlockOps& ops_at_load = baseline_block_ops();
 
 }  // namespace tn::loop

@@ -6,7 +6,7 @@ namespace tn::loop {
 
 std::shared_ptr<const BlockProgram> prepare(const Kernel& kernel, std::span<const Binding> symbols,
                                             const PrepareOptions& options) {
-  const BlockOps& ops = block_ops(options.level);
+  const BlockOps& ops = options.ops ? *options.ops : block_ops();
   if (!options.whole_values) {
     machine::ProgramLowering lowering(kernel, symbols, ops, options);
     if (std::optional<BlockProgram> program = lowering.lower())

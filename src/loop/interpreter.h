@@ -4,18 +4,19 @@
 #include <span>
 
 #include "loop/kernel.h"
-#include "runtime/cpu_level.h"
 
 namespace tn::loop {
 
 /// A kernel prepared for given sizes. Immutable; any number of threads may run it at once.
 struct BlockProgram;
+/// The instructions that programs are made of (loop/interpreter_ops.h).
+struct BlockOps;
 
 /// Which axis is innermost in a kernel with reductions or scans. The bits do not depend on it.
 enum class Orientation : uint8_t { by_strides, rows, columns };
 
 struct PrepareOptions {
-  CpuLevel level = cpu_level();
+  const BlockOps* ops = nullptr;  // null: those for this machine
   Orientation orientation = Orientation::by_strides;
   bool whole_values = false;  // the slow general path: every value over its whole domain at once
 };

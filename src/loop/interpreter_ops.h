@@ -2,7 +2,6 @@
 // The instruction tables of the block interpreter: one function per operation and element type.
 #include "loop/op.h"
 #include "loop/reduction_tree.h"
-#include "runtime/cpu_level.h"
 #include "tenon/dtype.h"
 
 namespace tn::loop {
@@ -55,13 +54,11 @@ struct BlockOps {
   MoveFns move[4] = {};                 // by the logarithm of the size in bytes
 };
 
-/// The table of a CPU level.
-const BlockOps& block_ops(CpuLevel level);
-/// The tables above v2. The whole library sets it when it is loaded (eval/eval.cpp). The
-/// runtime library is without: its interpreter serves the few kernels that have no code, with equal
-/// bits.
-extern const BlockOps& (*wider_block_ops)(CpuLevel level);
-const BlockOps& block_ops_of_wide_levels(CpuLevel level);
+/// The table that every machine can use.
+const BlockOps& baseline_block_ops();
+/// The table of programs that are not told another: the baseline, until the code generator of the
+/// CPU takes a wider one into use (backend/cpu/block_op_levels.h).
+extern const BlockOps& (*block_ops)();
 
 }  // namespace tn::loop
 

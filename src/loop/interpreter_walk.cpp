@@ -9,9 +9,9 @@
 namespace tn::loop::machine {
 namespace {
 
-/// Moves do not compute, so one level's serve every program.
+/// Moves do not compute, so those of one table serve every program.
 const MoveFns& moves(int size) {
-  static const BlockOps& ops = block_ops(cpu_level());
+  static const BlockOps& ops = block_ops();
   return ops.move[std::countr_zero(static_cast<unsigned>(size))];
 }
 

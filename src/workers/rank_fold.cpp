@@ -7,7 +7,7 @@
 #include <emmintrin.h>
 #endif
 
-#include "runtime/cpu_level.h"
+#include "backend/cpu/cpu_level.h"
 #include "workers/rank_fold_kernels.h"
 
 namespace tn::workers {

@@ -2,9 +2,9 @@
 #include <cstdlib>
 #include <random>
 
+#include "backend/cpu/cpu_level.h"
 #include "every_operation.h"
 #include "loop/sharing.h"
-#include "runtime/cpu_level.h"
 #include "simulated_kernels.h"
 
 using namespace tn;

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <random>
 
+#include "backend/cpu/block_op_levels.h"
 #include "interpreter_reference.h"
 #include "loop/builder.h"
 #include "loop/interpreter.h"
@@ -30,7 +31,8 @@ TEST_CASE("random kernels give what the definition says") {
     for (int level = 0; level <= static_cast<int>(best_cpu_level()); ++level)
       for (Orientation orientation :
            {Orientation::by_strides, Orientation::rows, Orientation::columns}) {
-        PrepareOptions options{.level = static_cast<CpuLevel>(level), .orientation = orientation};
+        PrepareOptions options{.ops = &cpu::block_ops(static_cast<CpuLevel>(level)),
+                               .orientation = orientation};
         auto program = prepare(kernel, {}, options);
         CAPTURE(level);
         CAPTURE(static_cast<int>(orientation));
@@ -76,9 +78,9 @@ TEST_CASE("the bits of long reductions depend on the extent alone") {
               b.store(out, t.add_constant(b.axis(p), points), spread);
               S where = b.reduce(Monoid::argmax, v, 2);
               b.store(out, t.add_constant(b.axis(p), 2 * points), sc::cast(where, DType::f32));
-              auto program =
-                  prepare(b.finish(), {},
-                          {.level = static_cast<CpuLevel>(level), .orientation = orientation});
+              auto program = prepare(b.finish(), {},
+                                     {.ops = &cpu::block_ops(static_cast<CpuLevel>(level)),
+                                      .orientation = orientation});
               set_num_threads(count);
               actual.assign(static_cast<size_t>(3 * points), 0);
               void* buffers[] = {transposed ? turned.data() : x.data(), actual.data()};

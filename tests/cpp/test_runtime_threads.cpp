@@ -8,8 +8,8 @@
 #include <thread>
 #include <vector>
 
+#include "backend/cpu/cpu_level.h"
 #include "base/error.h"
-#include "runtime/cpu_level.h"
 #include "runtime/threads.h"
 
 using namespace tn;

@@ -1,7 +1,7 @@
 #pragma once
 // The CPU as a kind of device: its targets are the levels that code is made for.
+#include "backend/cpu/cpu_level.h"
 #include "plan/backend.h"
-#include "runtime/cpu_level.h"
 
 namespace tn::cpu {
 

@@ -4,7 +4,6 @@
 #include <llvm/IR/Module.h>
 
 #include "backend/llvm/llvm_session.h"
-#include "runtime/cpu_level.h"
 
 namespace tn::codegen {
 
@@ -12,11 +11,8 @@ namespace tn::codegen {
 /// moves between machines.
 struct Machine {
   enum class Kind : uint8_t { x86, nvptx } kind = Kind::x86;
-  int16_t arch = 0;  // the level, or 80 for sm_80
+  int16_t arch = 0;  // 0 for x86-64-v2, 1 for v3, 2 for v4; 80 for sm_80
 };
-constexpr Machine machine_of(CpuLevel level) {
-  return {Machine::Kind::x86, static_cast<int16_t>(level)};
-}
 
 /// An empty module for a machine.
 struct NewModule {

@@ -2,6 +2,7 @@
 
 #include <llvm/Support/raw_ostream.h>
 
+#include "backend/cpu/block_op_levels.h"
 #include "backend/cpu/codegen/emitter.h"
 #include "backend/cpu/codegen/kernel_entry.h"
 #include "backend/cpu/kernel_bytes.h"
@@ -20,6 +21,13 @@ using codegen::llvm_is_usable;
 using codegen::source_hash;
 
 namespace {
+
+// Before anything else at load may compute.
+[[gnu::constructor(101)]] void install_block_ops() { use_wider_block_ops(); }
+
+codegen::Machine machine_of(CpuLevel level) {
+  return {codegen::Machine::Kind::x86, static_cast<int16_t>(level)};
+}
 
 /// The LLVM module of a schedule, and the numbers its caller needs.
 struct Emitted : codegen::NewModule {
@@ -47,7 +55,7 @@ KernelNumbers numbers_of(const Schedule& s, const Emitter& emitter) {
 }
 
 Emitted emit(const Schedule& s) {
-  Emitted out(codegen::machine_of(s.level));
+  Emitted out(machine_of(s.level));
   Emitter emitter(s, *out.module);
   emitter.emit();
   out.verify(s.kernel.name);
@@ -73,7 +81,7 @@ MadeKernel make(const std::string& key, const KernelRequest& request, const Code
   std::string object;
   in_llvm([&] {
     Emitted emitted = emit(*s);
-    object = codegen::object_code(*emitted.module, codegen::machine_of(s->level));
+    object = codegen::object_code(*emitted.module, machine_of(s->level));
     numbers = std::move(emitted.numbers);
   });
   std::string bytes = kernel_to_bytes(numbers, object);
@@ -137,7 +145,7 @@ std::string ir_text(const KernelRequest& request, const CodeTarget& target) {
 std::string assembly_text(const KernelRequest& request, const CodeTarget& target) {
   Schedule s = schedule_for_text(request, target);
   std::string text;
-  in_llvm([&] { text = codegen::assembly(*emit(s).module, codegen::machine_of(s.level)); });
+  in_llvm([&] { text = codegen::assembly(*emit(s).module, machine_of(s.level)); });
   return text;
 }
 

@@ -2,8 +2,8 @@
 // Attention: softmax(scale·Q·Kᵀ + mask)·V without the scores ever leaving the caches.
 #include <cstdint>
 
+#include "backend/cpu/cpu_level.h"
 #include "backend/cpu/kernels/gemm.h"
-#include "runtime/cpu_level.h"
 #include "runtime/element_kind.h"
 
 namespace tn {

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <span>
 
+#include "backend/cpu/cpu_level.h"
 #include "ops/conv_shape.h"
-#include "runtime/cpu_level.h"
 
 namespace tn {
 

@@ -2,8 +2,8 @@
 // Discrete Fourier transforms of any length.
 #include <cstdint>
 
+#include "backend/cpu/cpu_level.h"
 #include "ops/fft_kind.h"
-#include "runtime/cpu_level.h"
 #include "runtime/element_kind.h"
 
 namespace tn {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "runtime/cpu_level.h"
+#include "backend/cpu/cpu_level.h"
 #include "runtime/element_kind.h"
 
 namespace tn {

@@ -7,8 +7,8 @@
 
 #include <cstring>
 
+#include "backend/cpu/cpu_level.h"
 #include "base/half.h"
-#include "runtime/cpu_level.h"
 
 namespace tn {
 namespace {

@@ -1,12 +1,12 @@
 // Attention, block by block.
 #include <algorithm>
 
+#include "backend/cpu/cpu_level.h"
 #include "backend/cpu/kernels/attention_blocks.h"
 #include "backend/cpu/library/cpu_library.h"
 #include "ops/op_attrs.h"
 #include "ops/op_decls.h"
 #include "ops/runtime_types.h"
-#include "runtime/cpu_level.h"
 
 namespace tn::cpu {
 namespace {

@@ -3,9 +3,9 @@
 #include <limits>
 #include <type_traits>
 
+#include "backend/cpu/block_op_levels.h"
 #include "backend/cpu/kernels/attention_blocks.h"
 #include "base/half.h"
-#include "loop/interpreter_ops.h"
 #include "loop/math_block.h"
 
 namespace tn::TN_LEVEL {
@@ -78,7 +78,7 @@ void mask(Element type, const void* mask, int64_t stride, int64_t n, T* scores) 
 /// A row folded by the tree: chunks, then the results of the chunks by lanes.
 template <class T>
 T fold(Monoid monoid, const T* x, int64_t n) {
-  const loop::BlockOps& ops = loop::block_ops(CpuLevel::TN_LEVEL);
+  const loop::BlockOps& ops = cpu::block_ops(CpuLevel::TN_LEVEL);
   DType type = sizeof(T) == 4 ? DType::f32 : DType::f64;
   const loop::RunFns& run = ops.run[static_cast<int>(monoid)][static_cast<int>(type)];
   T lanes[kLanes], last;

@@ -1,8 +1,8 @@
 #pragma once
 // The tables of library kernels of the CPU, one for each file of this folder. Where an op has
 // several kernels, the first that claims the operands is taken.
+#include "backend/cpu/cpu_level.h"
 #include "plan/library.h"
-#include "runtime/cpu_level.h"
 
 namespace tn::cpu {
 

@@ -54,7 +54,7 @@ std::string ir_text(const Schedule& schedule, int16_t arch) {
 std::string simulated_object(const Schedule& schedule, KernelNumbers& numbers) {
   std::string object;
   in_llvm([&] {
-    Machine machine = codegen::machine_of(CpuLevel::v3);
+    Machine machine{Machine::Kind::x86, 1};  // x86-64-v3
     Emitted emitted = emit(schedule, machine);
     object = codegen::object_code(*emitted.module, machine);
     numbers = std::move(emitted.numbers);

@@ -1,4 +1,4 @@
-#include "runtime/cpu_level.h"
+#include "backend/cpu/cpu_level.h"
 
 #include <cpuid.h>
 
