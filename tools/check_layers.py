@@ -41,7 +41,9 @@ DEVICE_FREE = (
     "base storage ir loop plan ops transforms passes sharding compiler executable mesh observe "
     "eval functions files nn model").split()
 DEVICE_HEADER = re.compile(r"backend/(?!source/)\w+/|runtime/native\.h")
-DEVICE_TYPE = re.compile(r"\b(?:CpuLevel|(?:best_)?cpu_level|NativeKernel|KernelFrame|cpu::\w+)\b")
+DEVICE_TYPE = re.compile(
+    r"\b(?:CpuLevel|(?:best_)?cpu_level|NativeKernel|KernelFrame|cpu::\w+|"
+    r"DeviceKind::(?!count)\w+)\b")
 
 HOMES = {  # third-party header, by its first path component: the folders that may include it
     "nanobind": ["python/src"],

@@ -13,7 +13,7 @@ namespace {
   for (const Backend* backend : backends())
     for (const TargetName& known : backend->names()) {
       all.push_back(known.name);
-      bool is_cpu = known.target.kind == DeviceKind::cpu;
+      bool is_cpu = is_for_host(known.target);
       if (backend->why_not_in_files(known.target).empty())
         (!is_cpu ? gpus : known.is_product ? products : targets).push_back(known.name);
     }
@@ -34,6 +34,8 @@ std::string_view name_of(const Target& target) {
 }
 
 const TargetCosts& costs_of(const Target& target) { return backend_of(target).costs(target); }
+
+bool is_for_host(const Target& target) { return target.kind == host_target().kind; }
 
 bool runs_here(const Target& target) { return backend_of(target).runs(target); }
 

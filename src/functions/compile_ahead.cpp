@@ -276,9 +276,8 @@ std::shared_ptr<const Program> program_of(const SizedFunction& f,
                                            std::move(constants), std::move(options));
   program->origin = "compiled";
   program->targets = targets_named(settings.plan.targets, "target_hardware");
-  auto is_elsewhere = [](const Target& target) { return target.kind != DeviceKind::cpu; };
-  if (auto at = std::ranges::find_if(program->targets, is_elsewhere); at != program->targets.end())
-    program->sets_for(*at);  // what cannot be saved is an error now
+  auto at = std::ranges::find_if_not(program->targets, is_for_host);
+  if (at != program->targets.end()) program->sets_for(*at);  // what cannot be saved is an error now
   for (const GraphOp& op : program->graph().ops) program->places.push_back(to_text(op.loc));
   check_memory(*program, settings.memory_limit, effort_of(settings.optimization_level));
   return program;

@@ -29,7 +29,7 @@ bool is_for_throughput(std::string_view purpose) {
 /// The best of the targets that this machine's CPU runs, or this machine's own.
 Target target_here(const std::vector<Target>& targets) {
   auto at = std::ranges::find_if(targets.rbegin(), targets.rend(), [](const Target& target) {
-    return target.kind == DeviceKind::cpu && runs_here(target);
+    return is_for_host(target) && runs_here(target);
   });
   return at == targets.rend() ? host_target() : *at;
 }
@@ -50,7 +50,7 @@ void check_runs_here(const PlanSettings& settings) {
   if (targets.empty()) return;
   Hint ahead{"compile it ahead, with args=[...], and save it: files hold code for any machine",
              "use tn::compile_ahead, and save the result: files hold code for any machine"};
-  if (targets.front().kind != DeviceKind::cpu)
+  if (!is_for_host(targets.front()))
     fail(ahead,
          "target_hardware: {} is for saved files only: a compiled function runs on the device of "
          "its arguments",

@@ -9,6 +9,7 @@
 #include "ir/rewrite.h"
 #include "ops/op_decls.h"
 #include "passes/passes.h"
+#include "plan/backend.h"
 #include "plan/library.h"
 
 namespace tn {
@@ -72,8 +73,9 @@ bool is_small_inside(const Graph& graph, const GraphOp& op, const PassContext& c
 }  // namespace
 
 Graph claim_composites(const Graph& graph, PassContext& context) {
-  bool is_exact = context.products == Products::exact && context.target.kind != DeviceKind::cpu;
-  HasKernel has_kernel{context.target, is_exact};
+  bool keeps_none =
+      context.products == Products::exact && !backend_of(context.target).has_exact_composites();
+  HasKernel has_kernel{context.target, keeps_none};
   bool any = std::ranges::any_of(
       graph.ops, [&](const GraphOp& op) { return op.op->rules->body && has_kernel(graph, op); });
   bool shares = any && !context.is_off("claim") && shares_parts(graph, has_kernel);

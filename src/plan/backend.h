@@ -51,6 +51,8 @@ class Backend {
   /// The kernel for an op on operands of these types; null: there is none.
   virtual const LibraryKernel* library_kernel(const OpDef& op, Types in,
                                               const Target& target) const = 0;
+  /// Whether its kernels of composites give the bits of the CPU, as Products::exact demands.
+  virtual bool has_exact_composites() const { return false; }
   /// What libtenon_rt does not have of these kernels: files bring it. "": it has all of them.
   virtual std::string library_code(std::span<const LibraryKernel* const>) const { return ""; }
   /// Takes such bytes for calls on its devices. False: another version wrote them.

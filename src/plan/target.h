@@ -14,7 +14,7 @@ enum class DeviceKind : uint8_t { cpu, cuda, count };
 /// A kind of device and its architecture: part of keys, options and files. Only the backend of the
 /// kind knows what an architecture is.
 struct Target {
-  DeviceKind kind = DeviceKind::cpu;
+  DeviceKind kind = {};
   int16_t arch = 0;  // a higher one of the same kind can do more
   friend auto operator<=>(const Target&, const Target&) = default;
 };
@@ -40,6 +40,9 @@ const TargetCosts& costs_of(const Target& target);
 
 /// The CPU target of this process: the default target of plans.
 Target host_target();
+
+/// Whether the host runs code for targets of its kind. Other code runs on devices.
+bool is_for_host(const Target& target);
 
 /// "x86-64-v4", as in files and messages; "" for a target that does not exist.
 std::string_view name_of(const Target& target);

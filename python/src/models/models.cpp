@@ -283,7 +283,7 @@ void bind_models(nb::module_& m) {
       "_runs_here",
       [](const std::vector<std::string>& targets) {
         Target lowest = targets_named(targets, "target_hardware").front();
-        return lowest.kind == DeviceKind::cpu && runs_here(lowest);
+        return is_for_host(lowest) && runs_here(lowest);
       },
       users_call);
   // Whether they run only where they are asked for, by name.

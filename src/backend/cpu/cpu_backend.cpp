@@ -69,6 +69,7 @@ class CpuBackend final : public Backend {
   const LibraryKernel* library_kernel(const OpDef& op, Types in, const Target&) const override {
     return cpu::library_kernel(op, in);
   }
+  bool has_exact_composites() const override { return true; }
 };
 
 }  // namespace
