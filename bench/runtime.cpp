@@ -6,12 +6,15 @@
 #include "compiler/placement.h"
 #include "compiler/plan_memory.h"
 #include "goal.h"
+#include "ops/op_decls.h"
+#include "plan/library.h"
 #include "plan/plan.h"
 #include "runtime/threads.h"
 
 namespace tn::bench {
 
-static void nothing(const void*, const StepCall& call) { benchmark::DoNotOptimize(call.buffers); }
+static constexpr LibraryKernel kNothing{
+    &ops::copy, [](const LibraryCall& call) { benchmark::DoNotOptimize(call.in); }};
 
 /// Steps that do nothing, each from one buffer to the next.
 static Plan chain(int32_t steps) {
@@ -19,7 +22,8 @@ static Plan chain(int32_t steps) {
   plan.inputs = 1;
   for (int32_t s = 0; s < steps; ++s) {
     plan.bytes.push_back(4096);
-    plan.steps.push_back({HostStep{nothing, nullptr}, {s, s + 1}, {}, {1}});
+    LibraryStep call{{&ops::copy, nullptr, {}, {}}, &kNothing};
+    plan.steps.push_back({std::move(call), {s, s + 1}, {}, {1}});
   }
   plan.outputs.push_back({steps, 0});
   return plan;

@@ -81,18 +81,6 @@ struct BundleStep {
   std::vector<Step> parts;
 };
 
-/// What a host function is called with.
-struct StepCall {
-  void* const* buffers;       // in the step's order
-  const Scalar* scalars;      // in the step's order
-  bool bypass_cache = false;  // the pages of what it writes exist: see KernelFrame::stream
-};
-/// A function of the host, over memory of the host.
-struct HostStep {
-  void (*run)(const void* data, const StepCall& call);
-  std::shared_ptr<const void> data;
-};
-
 /// A place in the memory of a run.
 struct Spot {
   int32_t block = 0;  // of Plan::blocks
@@ -101,7 +89,7 @@ struct Spot {
 
 /// Buffers are numbers in the plan's table: inputs first, then constants, then its own.
 struct Step {
-  std::variant<KernelStep, LibraryStep, ControlStep, CopyStep, BundleStep, HostStep> what = {};
+  std::variant<KernelStep, LibraryStep, ControlStep, CopyStep, BundleStep> what = {};
   std::vector<int32_t> buffers = {};
   /// Run-time numbers it takes, by place in the call; ~n: imaginary part.
   std::vector<int32_t> scalars = {};

@@ -2,33 +2,31 @@
 
 #include <bit>
 
+#include "backend/cpu/kernel_code.h"
 #include "c_library.h"
-#include "loop/interpreter_program.h"
 #include "run_graph.h"
 
 namespace tn {
 namespace {
-
-struct CStep {
-  std::shared_ptr<const CLibrary> library;
-  KernelEntry* entry;
-  std::vector<DType> arguments;
-};
-
-void run_c(const void* data, const StepCall& call) {
-  const CStep& step = *static_cast<const CStep*>(data);
-  std::vector<uint64_t> arguments;
-  for (size_t i = 0; i < step.arguments.size(); ++i)
-    arguments.push_back(
-        std::bit_cast<uint64_t>(loop::machine::element_bits(call.scalars[i], step.arguments[i])));
-  step.entry(call.buffers, arguments.data());
-}
 
 std::vector<DType> argument_types(const loop::Kernel& kernel) {
   std::vector<DType> types(static_cast<size_t>(kernel.arguments));
   for (const loop::Value& v : kernel.values)
     if (v.op == loop::Op::argument) types[static_cast<size_t>(v.a)] = v.type;
   return types;
+}
+
+/// A C function as the code of a kernel. Its address is a size, which only the code reads.
+std::shared_ptr<const BoundKernel> code_of(KernelEntry* entry, const loop::Kernel& kernel,
+                                           std::shared_ptr<const CLibrary> library) {
+  NativeKernel native;
+  native.body = [](const KernelFrame* frame, int64_t, int64_t) {
+    std::bit_cast<KernelEntry*>(frame->sizes[0])(frame->buffers, frame->arguments);
+  };
+  native.argument_types = argument_types(kernel);
+  native.sizes = {std::bit_cast<int64_t>(entry)};
+  native.code = std::move(library);
+  return std::make_shared<const cpu::CpuKernel>(std::move(native));
 }
 
 /// It keeps the original, which holds the types and attributes that steps refer to.
@@ -63,8 +61,7 @@ std::vector<std::shared_ptr<const Plan>> plans_in_c(std::span<const Graph> graph
       auto* call = std::get_if<KernelStep>(&step.what);
       if (!call) continue;
       auto* entry = library->find<KernelEntry>(format("entry_{}", number++));
-      step.what = HostStep{run_c, std::make_shared<const CStep>(
-                                      CStep{library, entry, argument_types(*call->kernel)})};
+      call->code = code_of(entry, *call->kernel, library);
     }
   return {plans.begin(), plans.end()};
 }

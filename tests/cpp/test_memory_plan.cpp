@@ -4,6 +4,7 @@
 #include <random>
 
 #include "backend/cpu/codegen/codegen.h"
+#include "backend/launcher.h"
 #include "base/error.h"
 #include "base/function_ref.h"
 #include "compiler/memory_report.h"
@@ -11,6 +12,7 @@
 #include "compiler/plan_memory.h"
 #include "compiler/step_order.h"
 #include "compiler/storage.h"
+#include "loop/builder.h"
 #include "loop/interpreter.h"
 #include "loop/sharing.h"
 #include "random_kernel.h"
@@ -150,28 +152,25 @@ TEST_CASE("placement: the lower bound is the most that is alive") {
 
 namespace {
 
-/// Steps of whole numbers: every result is a sum over the operands, salted, and depends on all
-/// scribbles if one of them lies in the way.
-struct Mix {
-  size_t ins, outs;
-  std::vector<size_t> words;  // of the results
-  uint64_t salt;
-};
-
-void run_mix(const void* data, const StepCall& call) {
-  const Mix& mix = *static_cast<const Mix*>(data);
-  for (size_t o = 0; o < mix.outs; ++o) {
-    uint64_t* out = static_cast<uint64_t*>(call.buffers[mix.ins + o]);
-    for (size_t w = 0; w < mix.words[o]; ++w) {
-      uint64_t sum = mix.salt + o * w;
-      for (size_t i = 0; i < mix.ins; ++i)
-        sum = sum * 31 + static_cast<const uint64_t*>(call.buffers[i])[w];
-      out[w] = sum;
-    }
-  }
-}
-
 constexpr size_t kWords = 40;  // every buffer has these at least
+
+/// A kernel of whole numbers: every result is a sum over the operands, salted, and depends on all
+/// scribbles if one of them lies in the way.
+KernelStep mix(size_t ins, size_t outs, uint64_t salt) {
+  loop::Builder b("mix");
+  auto words = static_cast<int64_t>(kWords);
+  auto at = b.axis(b.add_axis(words));
+  std::vector<loop::S> loaded;
+  for (size_t i = 0; i < ins; ++i)
+    loaded.push_back(b.load(b.add_buffer(format("x{}", i), DType::u64, words), at));
+  for (size_t o = 0; o < outs; ++o) {
+    loop::S sum = b.constant(static_cast<int64_t>(salt + o), DType::u64);
+    for (const loop::S& x : loaded) sum = sum * b.constant(31, DType::u64) + x;
+    b.store(b.add_buffer(format("y{}", o), DType::u64, words, true), at, sum);
+  }
+  auto kernel = std::make_shared<const loop::Kernel>(b.finish());
+  return {kernel, nullptr, loop::prepare(*kernel)};
+}
 
 Plan random_plan(uint32_t seed, int steps) {
   Random random(seed);
@@ -181,19 +180,15 @@ Plan random_plan(uint32_t seed, int steps) {
     plan.donated.push_back(random() % 2 ? int64_t{8 * kWords} : 0);
   auto buffers = [&] { return plan.inputs + static_cast<int32_t>(plan.bytes.size()); };
   for (int s = 0; s < steps; ++s) {
-    auto mix = std::make_shared<Mix>();
-    Step step{HostStep{run_mix, mix}};
-    mix->ins = 1 + random() % 3;
-    mix->outs = 1 + (random() % 4 == 0);
-    mix->salt = random();
-    for (size_t i = 0; i < mix->ins; ++i) {
+    size_t ins = 1 + random() % 3, outs = 1 + (random() % 4 == 0);
+    Step step{mix(ins, outs, random())};
+    for (size_t i = 0; i < ins; ++i) {
       int32_t back = random() % 4 ? std::min(6, buffers()) : buffers();
       step.buffers.push_back(buffers() - 1 - draw(random, back));
     }
-    for (size_t o = 0; o < mix->outs; ++o) {
-      mix->words.push_back(kWords);
+    for (size_t o = 0; o < outs; ++o) {
       step.writes.push_back(static_cast<int32_t>(step.buffers.size()));
-      for (size_t i = 0; o == 0 && mix->outs == 1 && i < mix->ins; ++i)
+      for (size_t i = 0; outs == 1 && i < ins; ++i)
         step.in_place.push_back({static_cast<int32_t>(i), step.writes.back()});
       step.buffers.push_back(buffers());
       plan.bytes.push_back(static_cast<int64_t>(8 * kWords * (1 + random() % 3 / 2)));
@@ -234,8 +229,7 @@ Words run_plainly(const Plan& plan, const std::vector<Bound>& inputs) {
   for (const Step& step : plan.steps) {
     std::vector<void*> buffers;
     for (int32_t b : step.buffers) buffers.push_back(values[index(b)].buffer.data());
-    const HostStep& host = std::get<HostStep>(step.what);
-    host.run(host.data.get(), {buffers.data(), nullptr});
+    run_step(step, buffers.data(), nullptr);
   }
   std::vector<Bound> outputs;
   for (const Plan::Output& out : plan.outputs) outputs.push_back(values[index(out.buffer)]);
@@ -294,15 +288,15 @@ TEST_CASE("orders: branches are finished before the next one begins, when that s
   // Eight large temporaries, each summed to a small one: as written all are made first.
   Plan plan;
   plan.inputs = 1;
-  auto mix = std::make_shared<Mix>(Mix{1, 1, {1}, 0});
+  KernelStep one = mix(1, 1, 0);
   for (int32_t i = 0; i < 8; ++i) {
     plan.bytes.push_back(1 << 20);
-    plan.steps.push_back({HostStep{run_mix, mix}, {0, 1 + i}, {}, {1}});
+    plan.steps.push_back({one, {0, 1 + i}, {}, {1}});
   }
   for (int32_t i = 0; i < 8; ++i) {
     plan.bytes.push_back(64);
     plan.outputs.push_back({9 + i, 0});
-    plan.steps.push_back({HostStep{run_mix, mix}, {1 + i, 9 + i}, {}, {1}});
+    plan.steps.push_back({one, {1 + i, 9 + i}, {}, {1}});
   }
   Plan quick = plan;
   plan_memory(plan, MemoryPlanning::best_fit), plan_memory(quick, MemoryPlanning::greedy);
@@ -316,10 +310,10 @@ Plan chain_of(std::vector<std::pair<int32_t, int32_t>> moves, std::vector<int32_
               int64_t bytes = 4096) {
   Plan plan;
   plan.inputs = 1;
-  auto mix = std::make_shared<Mix>(Mix{1, 1, {1}, 1});
+  KernelStep one = mix(1, 1, 1);
   for (auto [from, to] : moves) {
     plan.bytes.push_back(bytes);
-    plan.steps.push_back({HostStep{run_mix, mix}, {from, to}, {}, {1}, {{0, 1}}});
+    plan.steps.push_back({one, {from, to}, {}, {1}, {{0, 1}}});
   }
   for (int32_t out : outputs) plan.outputs.push_back({out, 0});
   return plan;

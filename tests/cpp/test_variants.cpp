@@ -11,6 +11,7 @@
 #include "errors.h"
 #include "ops/call.h"
 #include "ops/op_decls.h"
+#include "plan/library.h"
 #include "run_graph.h"
 #include "runtime/threads.h"
 #include "tenon/operators.h"
@@ -65,13 +66,13 @@ TEST_CASE("plans: one that stays on the thread that calls it does") {
   static std::set<std::thread::id> seen;
   static std::mutex mutex;
   Plan plan;
-  auto step = [](const void*, const StepCall&) {
-    parallel_for(64, [](int64_t) {
-      std::lock_guard lock(mutex);
-      seen.insert(std::this_thread::get_id());
-    });
-  };
-  plan.steps.push_back({HostStep{step, nullptr}});
+  static constexpr LibraryKernel kernel{&ops::copy, [](const LibraryCall&) {
+                                          parallel_for(64, [](int64_t) {
+                                            std::lock_guard lock(mutex);
+                                            seen.insert(std::this_thread::get_id());
+                                          });
+                                        }};
+  plan.steps.push_back({LibraryStep{{&ops::copy, nullptr, {}, {}}, &kernel}});
   plan.one_thread = true;
   for (int i = 0; i < 20; ++i) run(plan, {}, nullptr, {});
   CHECK(seen == std::set<std::thread::id>{std::this_thread::get_id()});

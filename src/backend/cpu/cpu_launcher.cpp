@@ -24,6 +24,13 @@
 namespace tn {
 namespace {
 
+/// What a step is run with.
+struct StepCall {
+  void* const* buffers;       // in the step's order
+  const Scalar* scalars;      // in the step's order
+  bool bypass_cache = false;  // the pages of what it writes exist: see KernelFrame::bypass_cache
+};
+
 const void* attr_data(const LibraryStep& step) { return step.attrs ? step.attrs->data : nullptr; }
 
 void launch(const KernelStep& step, const StepCall& call) {
@@ -88,8 +95,6 @@ void launch(const BundleStep& step, const StepCall& call) {
   }
   run_together({calls, step.parts.size()}, call.bypass_cache);
 }
-
-void launch(const HostStep& step, const StepCall& call) { step.run(step.data.get(), call); }
 
 void launch(const Step& step, const StepCall& call) {
   std::visit([&](const auto& what) { launch(what, call); }, step.what);
