@@ -76,7 +76,7 @@ class SetReader {
       must(g.kind <= SizeGuard::Kind::at_least, "a guard has no kind");
       g.a = parse_dim(r.read<std::string_view>()), g.b = parse_dim(r.read<std::string_view>());
     });
-    set.graph = graph_of(set, in_.read<std::string_view>());
+    set.graph = stored_graph(set, in_.read<std::string_view>());
     read_constants(set);
     read_order(set);
     read_kernels(set);
@@ -84,7 +84,7 @@ class SetReader {
     read_bodies(set, depth);
   }
 
-  Graph graph_of(const KernelSet& set, std::string_view text) const {
+  Graph stored_graph(const KernelSet& set, std::string_view text) const {
     if (!stranger_) return read_graph(text);
     SizeHints hints(set.sizes);
     return parse_graph(text);

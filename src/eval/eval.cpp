@@ -221,7 +221,7 @@ const CachedPlanRef& Flush::cached_plan(std::span<const Tensor> wanted,
     return *cached;
   }
   leave_host();
-  Captured captured = graph_of(walk, {}, outputs);
+  Captured captured = capture(walk, {}, outputs);
   captured.graph = with_layouts(std::move(captured.graph), walk, region);
   CompileOptions options{.runtime_scalars = numbers_among(walk.leaves)};
   options.products = products;
@@ -245,7 +245,7 @@ HotPath::Choice Flush::hot_plan(CachedPlan& cached, const HotPathPolicy& policy,
     leave_host();
     find_dying();  // before what is captured holds leaves
     LastingScope lasting;
-    Captured captured = graph_of(walk, {}, outputs);
+    Captured captured = capture(walk, {}, outputs);
     captured.graph = with_layouts(std::move(captured.graph), walk, region);
     CompileOptions options{
         .runtime_scalars = numbers_among(walk.leaves), .donated = dying, .checks_indices = true};
@@ -347,7 +347,7 @@ void Flush::run_plan(const HotPath::Choice& chosen) {
 Graph Flush::captured(std::span<const Tensor> wanted) {
   std::lock_guard lock(walk_mutex());
   mark(wanted);
-  return graph_of(walk, {}, outputs).graph;
+  return capture(walk, {}, outputs).graph;
 }
 
 void Flush::bind() {
@@ -438,7 +438,7 @@ void Flush::compute(std::span<const Tensor> wanted, const SignalRegion* region) 
     begin();
     clean.runs = true;
     ++flushes().stats.flushes;
-    if (is_looking()) looked_at = graph_of(walk, {}, outputs);
+    if (is_looking()) looked_at = capture(walk, {}, outputs);
     const CachedPlanRef& found = cached_plan(wanted, region);
     bind();
     if (policy.when == HotPathPolicy::When::never) {

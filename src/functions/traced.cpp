@@ -36,7 +36,7 @@ Traced trace(const Function& f, std::span<const TypeRef> types, std::span<const 
   for (const Tensor& t : out) made.leads.push_back(is_kept(t));
   made.differentiable = !swept && std::ranges::any_of(out, is_kept);
   out.insert(out.end(), trace.effects.begin(), trace.effects.end());
-  Captured captured = graph_of(tape_since(start, params, out), params, out, Numbers::are_constants);
+  Captured captured = capture(tape_since(start, params, out), params, out, Numbers::are_constants);
   made.graph = std::move(captured.graph);
   made.leaves = std::move(captured.leaves);
   made.kept = std::move(trace.kept);

@@ -1,6 +1,7 @@
 #include "ir/graph.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "base/error.h"
 #include "ir/interned.h"
@@ -49,29 +50,64 @@ Val Graph::add_constant(const Scalar& value, TypeRef type, Loc loc) {
   return v;
 }
 
-void Capture::add_parameter(const Tensor& t) {
-  result.graph.add_input(format("x{}", result.graph.inputs()), type_of(t));
-}
+namespace {
 
-Val Capture::add_leaf(Node& node) {
-  Graph& graph = result.graph;
-  Val first = graph.values();
-  for (uint32_t i = 0; i < node.outs; ++i) {
-    graph.add_input(format("x{}", graph.inputs()), node.slots()[i].type);
-    retain(&node);
-    result.leaves.emplace_back(&node, i);
+/// The graph of recorded nodes while it is made.
+class GraphMaker {
+ public:
+  Captured made;
+
+  explicit GraphMaker(size_t nodes) { values_.reserve(nodes); }
+
+  void add_input(const Slot& slot) {
+    Graph& graph = made.graph;
+    values_[&slot] = graph.add_input(format("x{}", graph.inputs()), slot.type);
   }
-  return first;
-}
+  void add_leaf(Node& node) {
+    for (uint32_t i = 0; i < node.outs; ++i) {
+      add_input(node.slots()[i]);
+      retain(&node);
+      made.leaves.emplace_back(&node, i);
+    }
+  }
+  void add_number(Node& node) {
+    values_[&node.slots()[0]] =
+        made.graph.add_constant(scalar_value(node), node.slots()[0].type, node.loc);
+  }
+  void add_op(Node& node) {
+    std::vector<Val> in;
+    for (int k = 0; k < node.ins; ++k) in.push_back(value(node.inputs()[k]));
+    std::vector<TypeRef> types;
+    for (int i = 0; i < node.outs; ++i) types.push_back(node.slots()[i].type);
+    Val first = made.graph.add(*node.op, node.attrs, in, types, node.loc);
+    for (int i = 0; i < node.outs; ++i) values_[&node.slots()[i]] = first + i;
+  }
+  bool has(Node& node) const { return values_.contains(&node.slots()[0]); }
+  /// What is not there yet is a number.
+  Val value(const Edge& edge) {
+    const Slot* slot = &edge.node->slots()[edge.index];
+    auto found = values_.find(slot);
+    if (found != values_.end()) return found->second;
+    add_number(*edge.node);
+    return values_.at(slot);
+  }
 
-Val Capture::add_number(Node& node) {
-  return result.graph.add_constant(scalar_value(node), node.slots()[0].type, node.loc);
-}
+ private:
+  std::unordered_map<const Slot*, Val> values_;
+};
 
-Val Capture::add_op(Node& node, std::span<const Val> in) {
-  std::vector<TypeRef> types;
-  for (int i = 0; i < node.outs; ++i) types.push_back(node.slots()[i].type);
-  return result.graph.add(*node.op, node.attrs, in, types, node.loc);
+}  // namespace
+
+Captured graph_of(const Recorded& recorded) {
+  GraphMaker maker(recorded.params.size() + recorded.leaves.size() + recorded.numbers.size() +
+                   recorded.ops.size());
+  for (const Tensor& p : recorded.params) maker.add_input(slot_of(p));
+  for (Node* leaf : recorded.leaves)
+    if (!maker.has(*leaf)) maker.add_leaf(*leaf);
+  for (Node* number : recorded.numbers) maker.add_number(*number);
+  for (Node* op : recorded.ops) maker.add_op(*op);
+  for (const Edge& e : recorded.outputs) maker.made.graph.outputs.push_back(maker.value(e));
+  return std::move(maker.made);
 }
 
 Captured capture(std::span<const Tensor> params, std::span<const Tensor> outputs) {
@@ -80,36 +116,14 @@ Captured capture(std::span<const Tensor> params, std::span<const Tensor> outputs
   walk(outputs, found);
   std::vector<Edge> edges;
   for (const Tensor& t : outputs) edges.push_back({t.node(), t.index()});
-  return graph_of(found, params, edges);
+  return capture(found, params, edges);
 }
 
-Captured graph_of(const Walk& found, std::span<const Tensor> params,
-                  std::span<const Edge> outputs) {
-  Capture made;
-  std::vector<Val> value_of;  // by the walk's numbering
-  auto number = [&](Node* node, Val first) {
-    value_of.resize(std::max(value_of.size(), size_t{node->index} + node->outs), kNoVal);
-    for (int i = 0; i < node->outs; ++i) value_of[node->index + static_cast<size_t>(i)] = first + i;
-  };
-  for (const Tensor& p : params) {
-    Val v = made.result.graph.values();
-    made.add_parameter(p);
-    if (p.node()->epoch != found.epoch) continue;  // nothing depends on it
-    size_t place = p.node()->index + p.index();
-    value_of.resize(std::max(value_of.size(), place + 1), kNoVal);
-    value_of[place] = v;
-  }
-  for (Node* leaf : found.leaves) {
-    if (is_scalar(*leaf) || (leaf->index < value_of.size() && value_of[leaf->index] != kNoVal))
-      continue;
-    number(leaf, made.add_leaf(*leaf));
-  }
+Captured capture(const Walk& found, std::span<const Tensor> params, std::span<const Edge> outputs) {
+  Recorded recorded{params, {}, {}, found.nodes, {outputs.begin(), outputs.end()}};
   for (Node* leaf : found.leaves)
-    if (is_scalar(*leaf)) number(leaf, made.add_number(*leaf));
-  auto value = [&](const Edge& e, int = 0) { return value_of[e.node->index + e.index]; };
-  for (Node* node : found.nodes) number(node, made.add_op(*node, value));
-  for (const Edge& e : outputs) made.result.graph.outputs.push_back(value(e));
-  return std::move(made.result);
+    (is_scalar(*leaf) ? recorded.numbers : recorded.leaves).push_back(leaf);
+  return graph_of(recorded);
 }
 
 Tensors replay(const Graph& graph, std::span<const Tensor> args) {

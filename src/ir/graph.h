@@ -52,26 +52,16 @@ struct Captured {
   Tensors leaves;
 };
 
-/// Copies recorded nodes into a graph: inputs first, then numbers and ops, operands before users.
-class Capture {
- public:
-  Captured result;
-
-  void add_parameter(const Tensor& t);
-  /// The results of a node from outside, which `leaves` then holds; the first of them.
-  Val add_leaf(Node& node);
-  Val add_number(Node& node);
-  /// `value` says which value an operand is: of an edge and its place.
-  template <class F>
-  Val add_op(Node& node, F&& value) {
-    std::vector<Val> in;
-    for (int k = 0; k < node.ins; ++k) in.push_back(value(node.inputs()[k], k));
-    return add_op(node, std::span<const Val>(in));
-  }
-
- private:
-  Val add_op(Node& node, std::span<const Val> in);
+/// Recorded nodes that become a graph.
+struct Recorded {
+  std::span<const Tensor> params;  // the first inputs
+  std::vector<Node*> leaves;       // from outside: all their results are further inputs
+  std::vector<Node*> numbers;      // constants before all ops. Others are added before their use.
+  std::vector<Node*> ops;          // operands before users
+  std::vector<Edge> outputs;
 };
+/// The one function that makes graphs of recorded nodes, whether a walk or a tape found them.
+Captured graph_of(const Recorded& recorded);
 
 /// The recorded ops behind `outputs` as a graph: parameters become the first inputs, computed data
 /// further ones (in `leaves`), numbers constants.
@@ -80,7 +70,7 @@ Captured capture(std::span<const Tensor> params, std::span<const Tensor> outputs
 struct Walk;
 /// The nodes of a walk as a graph that returns `outputs`. Leaves are handed out in the graph's
 /// input order.
-Captured graph_of(const Walk& walk, std::span<const Tensor> params, std::span<const Edge> outputs);
+Captured capture(const Walk& walk, std::span<const Tensor> params, std::span<const Edge> outputs);
 
 /// Records the graph's ops again, on `args`.
 Tensors replay(const Graph& graph, std::span<const Tensor> args);

@@ -128,7 +128,7 @@ Tensors run_on_parts(const Function& f, const Tensors& parts, const Mesh& mesh, 
          "shard_map: print, send and recv are not allowed inside: their order across workers is "
          "undefined");
   RecordScope interning;
-  Captured body = graph_of(tape_since(start, params, out), params, out);
+  Captured body = capture(tape_since(start, params, out), params, out);
   check_stays(body.graph);
   check_state(body.graph, mesh, divided, name_of_state);
   Tensors given = parts;

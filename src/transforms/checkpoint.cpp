@@ -28,7 +28,7 @@ Function checkpoint(Function f, int segments) {
     check_given(out, "checkpoint", "result");
     if (out.empty()) return out;
     RecordScope interning;
-    Captured body = graph_of(tape_since(start, copies, out), copies, out);
+    Captured body = capture(tape_since(start, copies, out), copies, out);
     Tensors in = args;
     in.insert(in.end(), body.leaves.begin(), body.leaves.end());
     GraphRef graph = without_effects(intern(std::move(body.graph)));  // they have happened

@@ -245,7 +245,7 @@ Function flat::custom_function(Function f, CustomRules given) {
     invariant(rules->constants.size() <= args.size(), "{}: {} constants of {} arguments", kName,
               rules->constants.size(), args.size());
     RecordScope interning;
-    Captured body = graph_of(tape_of(copies, out), copies, out);
+    Captured body = capture(tape_of(copies, out), copies, out);
     GraphRef graph = without_effects(intern(std::move(body.graph)));  // they have happened
     return emit_custom(rules, args.size() - rules->constants.size(), graph, args + body.leaves);
   };

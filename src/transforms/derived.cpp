@@ -75,7 +75,7 @@ Closed graphs_between(const Tensors& params, std::initializer_list<Tensors> outp
   Tensors all;
   for (const Tensors& list : outputs) all.insert(all.end(), list.begin(), list.end());
   for (const Tensor& p : params) start = std::min(start, p.node()->sequence);
-  Captured joint = graph_of(tape_since(start, params, all), params, all, Numbers::are_constants);
+  Captured joint = capture(tape_since(start, params, all), params, all, Numbers::are_constants);
   Closed closed{{}, std::move(joint.leaves)};
   auto first = joint.graph.outputs.begin();
   for (const Tensors& list : outputs) {

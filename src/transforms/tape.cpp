@@ -1,7 +1,6 @@
 #include "transforms/tape.h"
 
 #include <algorithm>
-#include <unordered_map>
 
 #include "base/error.h"
 #include "ir/number.h"
@@ -185,62 +184,31 @@ WatchedTape tape_to_leaves(const Tensor& loss) {
   return made;
 }
 
-namespace {
-
 /// Whether simplification may depend on the value: then it is part of the graph.
-bool is_part(const Scalar& s) {
+static bool is_part(const Scalar& s) {
   return number_class(s.real) || (s.imag != 0 && number_class(s.imag));
 }
 
-/// The outside values that a tape reads, by the first result of a node.
-struct Outside {
-  Numbers numbers;
-  Capture& made;
-  std::unordered_map<Node*, Val> values = {};
-
-  /// Inputs come before ops, so everything from outside is met first.
-  void meet(const Edge& edge) {
-    Node& node = *edge.node;
+Captured capture(const Tape& tape, std::span<const Tensor> inputs, std::span<const Tensor> outputs,
+                 Numbers numbers) {
+  Recorded recorded{inputs, {}, {}, {}, {}};
+  auto meet = [&](Node& node) {
     bool inside =
         is_scalar(node) && (numbers == Numbers::are_constants || is_part(scalar_value(node)));
-    if (!inside && !values.contains(&node)) values[&node] = made.add_leaf(node);
-  }
-  Val value(const Edge& edge) {
-    auto at = values.find(edge.node);
-    if (at == values.end()) at = values.emplace(edge.node, made.add_number(*edge.node)).first;
-    return at->second + static_cast<Val>(edge.index);
-  }
-};
-
-}  // namespace
-
-Captured graph_of(const Tape& tape, std::span<const Tensor> inputs, std::span<const Tensor> outputs,
-                  Numbers numbers) {
-  Capture made;
-  Outside outside{numbers, made};
-  for (const Tensor& t : inputs) made.add_parameter(t);
-  for (const Tape::Entry& e : tape.entries)
+    if (!inside) recorded.leaves.push_back(&node);
+  };
+  for (const Tape::Entry& e : tape.entries) {
+    recorded.ops.push_back(&e.node());
     for (int k = 0; k < e.node().ins; ++k)
       if (tape.operands_of(e)[static_cast<size_t>(k)] == kNoVal &&
           !ops::leads_to_rules(e.node(), k))
-        outside.meet(e.node().inputs()[k]);
-  auto edge_of = [](const Tensor& t) { return Edge{t.node(), t.index()}; };
-  for (size_t i = 0; i < outputs.size(); ++i)
-    if (tape.outputs[i] == kNoVal) outside.meet(edge_of(outputs[i]));
-  std::vector<Val> values(static_cast<size_t>(tape.values));
-  for (Val v = 0; v < tape.inputs; ++v) values[static_cast<size_t>(v)] = v;
-  auto value = [&](int32_t number, const Edge& edge) {
-    return number == kNoVal ? outside.value(edge) : values[static_cast<size_t>(number)];
-  };
-  for (const Tape::Entry& e : tape.entries) {
-    Val first = made.add_op(e.node(), [&](const Edge& edge, int k) {
-      return value(tape.operands_of(e)[static_cast<size_t>(k)], edge);
-    });
-    for (int i = 0; i < e.node().outs; ++i) values[static_cast<size_t>(e.value + i)] = first + i;
+        meet(*e.node().inputs()[k].node);
   }
-  for (size_t i = 0; i < outputs.size(); ++i)
-    made.result.graph.outputs.push_back(value(tape.outputs[i], edge_of(outputs[i])));
-  return std::move(made.result);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    recorded.outputs.push_back({outputs[i].node(), outputs[i].index()});
+    if (tape.outputs[i] == kNoVal) meet(*outputs[i].node());
+  }
+  return graph_of(recorded);
 }
 
 }  // namespace tn

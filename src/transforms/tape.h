@@ -46,8 +46,8 @@ Tensors results_of(Node& node);
 /// are one, or a part of it.
 enum class Numbers : uint8_t { are_inputs, are_constants };
 /// A tape as a graph, and the tensors from outside that its further inputs stand for.
-Captured graph_of(const Tape& tape, std::span<const Tensor> inputs, std::span<const Tensor> outputs,
-                  Numbers numbers = Numbers::are_inputs);
+Captured capture(const Tape& tape, std::span<const Tensor> inputs, std::span<const Tensor> outputs,
+                 Numbers numbers = Numbers::are_inputs);
 
 /// Fails when one of `list` is null: "vjp: argument 0 is missing".
 void check_given(const Tensors& list, std::string_view by, std::string_view what);

@@ -82,7 +82,7 @@ struct Bodies {
       all = all + out;
     }
     Captured joint =
-        graph_of(in_loop ? tape_of(params, all) : tape_since(start, params, all), params, all);
+        capture(in_loop ? tape_of(params, all) : tape_since(start, params, all), params, all);
     Graphs made{{}, std::move(joint.leaves)};
     std::vector<Val> results = std::move(joint.graph.outputs);
     auto next = results.begin();
