@@ -33,8 +33,9 @@ void add_show(CLI::App& app) {
           Executable::load(options->file, options->load.settings()).show(options->stage) + '\n');
     CompileOptions given{.effort = effort_of(options->level)};
     given.off = options->off;
-    std::string text = stage_text(parse_graph(read_text(options->file)), given, options->stage);
-    write_out(text + '\n');
+    Graph graph = parse_graph(read_text(options->file));
+    auto compiled = [&] { return compilation_of(graph, given); };
+    write_out(stage_text(graph, given, options->stage, compiled) + '\n');
   });
 }
 

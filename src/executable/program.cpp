@@ -87,9 +87,9 @@ std::shared_ptr<const CompiledGraph> Program::at_opt(std::vector<KernelSet> sets
                                                std::move(sets));
 }
 
-std::shared_ptr<const Plan> Program::plan(std::span<const Binding> sizes) const {
+Compilation Program::compilation(std::span<const Binding> sizes) const {
   bool is_opt = std::ranges::equal(sizes, signature_.opt, {}, &Binding::value, &Binding::value);
-  return at_opt_ && is_opt ? at_opt_->plan() : code_->plan(sizes);
+  return at_opt_ && is_opt ? at_opt_->compilation() : code_->compilation(sizes);
 }
 
 std::shared_ptr<const Plan> Program::plan(std::span<const Binding> sizes, Device device) const {

@@ -57,8 +57,11 @@ class Program {
   /// inputs that are tensors, sizes in that of those that are not.
   std::vector<ProgramValue> run(std::span<const ProgramValue> args,
                                 std::span<const int64_t> sizes) const;
-  /// The plan for these sizes.
-  std::shared_ptr<const Plan> plan(std::span<const Binding> sizes) const;
+  /// The plan for these sizes, and what it was made from.
+  Compilation compilation(std::span<const Binding> sizes) const;
+  std::shared_ptr<const Plan> plan(std::span<const Binding> sizes) const {
+    return compilation(sizes).plan;
+  }
   /// The same for a device, whose target may be of another kind: then it is made of code of the
   /// file for that kind, or the graph is compiled.
   std::shared_ptr<const Plan> plan(std::span<const Binding> sizes, Device device) const;

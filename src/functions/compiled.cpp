@@ -408,10 +408,10 @@ Tensors Compiled::operator()(std::span<Tensor> args, std::span<const Binding> si
 }
 
 std::string Compiled::show(std::string_view stage) const {
-  if (is_source_target(stage)) return stage_text(traced_.graph, options(), stage);
+  if (is_source_target(stage)) return python_text(traced_.graph, options(), stage);
   HostUnlocked unlocked;
-  return stage_text(substitute(traced_.graph, replacements(options_.sizes)), options(), stage,
-                    options_.sizes.empty() ? &code() : nullptr);
+  return stage_text(traced_.graph, options(), stage,
+                    [&] { return code().compilation(options_.sizes); });
 }
 
 std::string Compiled::source(std::string_view target, std::string_view name,
@@ -419,7 +419,7 @@ std::string Compiled::source(std::string_view target, std::string_view name,
   Graph graph = traced_.graph;
   graph.name = name.starts_with('<') ? "main" : name;  // a lambda
   std::copy(inputs.begin(), inputs.end(), graph.input_names.begin());
-  return stage_text(graph, options(), target);
+  return python_text(graph, options(), target);
 }
 
 MemoryReport Compiled::memory() const {

@@ -211,8 +211,11 @@ std::string Executable::source(std::string_view language) const {
 std::string Executable::show(std::string_view stage) const {
   const Program& program = *state_->program;
   HostUnlocked unlocked;
-  return stage_text(substitute(program.graph(), replacements(program.signature().opt)),
-                    program.options(), stage);
+  if (is_source_target(stage))
+    return python_text(substitute(program.graph(), replacements(program.signature().opt)),
+                       program.options(), stage);
+  return stage_text(program.graph(), program.options(), stage,
+                    [&] { return program.compilation(program.signature().opt); });
 }
 
 ExecutableStats Executable::stats() const {

@@ -85,19 +85,22 @@ bool is_source_target(std::string_view name) {
   return std::ranges::find(known, name) != known.end();
 }
 
+std::string python_text(const Graph& graph, const CompileOptions& options,
+                        std::string_view target) {
+  Graph simple = graph_for_source(graph);
+  source::Function f{simple.name, &simple};
+  return trimmed(source::python_source({&f, 1}, target, small_constants(graph, options)));
+}
+
 std::string stage_text(const Graph& graph, const CompileOptions& options, std::string_view stage,
-                       const CompiledGraph* code) {
-  if (is_source_target(stage)) {
-    Graph simple = graph_for_source(graph);
-    source::Function f{simple.name, &simple};
-    return trimmed(source::python_source({&f, 1}, stage, small_constants(graph, options)));
-  }
+                       FunctionRef<Compilation()> compiled) {
+  if (is_source_target(stage)) return python_text(graph, options, stage);
   std::vector<std::string> known;
   for (const Stage& s : kStages) {
     known.emplace_back(s.name);
     if (s.name != stage) continue;
     if (!s.text) return trimmed(to_text(graph));
-    return trimmed(s.text(code ? code->compilation() : compilation_of(graph, options)));
+    return trimmed(s.text(compiled()));
   }
   for (std::string& target : source::source_targets()) known.push_back(std::move(target));
   fail("show: no stage \"{}\": there are {}", stage, join(known, ", "));

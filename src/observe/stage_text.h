@@ -1,14 +1,17 @@
 #pragma once
 // Stages: the compiler's representations of a graph as text, by name.
+#include "base/function_ref.h"
 #include "compiler/compile_graph.h"
 
 namespace tn {
 
 /// "graph", "optimized", "loops", "kernels", "plan", "memory", "decisions" or "sharding", or a
-/// language that `python_source` writes; fails for other names. `code` is the compiled graph, if
-/// there is one.
+/// language that `python_source` writes; fails for other names. `compiled` gives what was made of
+/// the graph.
 std::string stage_text(const Graph& graph, const CompileOptions& options, std::string_view stage,
-                       const CompiledGraph* code = nullptr);
+                       FunctionRef<Compilation()> compiled);
+/// "numpy", "torch" or "jax": the graph as Python.
+std::string python_text(const Graph& graph, const CompileOptions& options, std::string_view target);
 
 /// The graph as it is written in Python: calls inlined, equal ops once, nothing that is not needed.
 Graph graph_for_source(const Graph& graph);

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <thread>
 
+#include "plan/backend.h"
 #include "runtime/memory_use.h"
 #include "tenon/tenon.h"
 
@@ -92,6 +93,24 @@ TEST_CASE("stages have names") {
       "show: no stage \"code\": there are graph, optimized, loops, kernels, plan, memory, "
       "decisions, sharding, numpy, torch, jax",
       UserError);
+}
+
+TEST_CASE("stages of functions whose sizes vary are read from the plan that runs") {
+  CompiledFunction f = compile(soft);
+  Executable saved = compile_ahead(soft, {{.shape = {{1, 4, 9}, 3}}});
+  for (int64_t rows : {2, 4, 5}) f({ones({rows, 3})}), saved({ones({rows, 3})});
+  auto requests = [] {
+    KernelCacheStats now = generator_of(host_target()).cache_stats();
+    return now.hits + now.compiled + now.from_disk;
+  };
+  int64_t before = requests();
+  for (const char* stage : {"optimized", "loops", "plan", "memory", "decisions"}) {
+    CAPTURE(stage);
+    CHECK(!f.show(stage, {ones({5, 3})}).empty());
+    CHECK(!saved.show(stage).empty());
+  }
+  CHECK(requests() == before);
+  CHECK(f.show("graph", {ones({5, 3})}).find("f32[s0,3]") != std::string::npos);
 }
 
 TEST_CASE("a value is not known while a function is compiled") {
