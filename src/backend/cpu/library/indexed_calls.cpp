@@ -146,6 +146,10 @@ void run_concat(const LibraryCall& call) {
   });
 }
 
+// All but scatter have a loop nest too, which other devices run. Compiled plans fuse those of
+// gather and pad_with. The kernels stay for interpreted plans: nests with masks take 6 to 36 times
+// as long there, because masks are computed element by element (docs/design/003). Moreover, a nest
+// cannot fail: only the kernel of gather reports an index out of bounds.
 constexpr LibraryKernel kEntriesIndexing[] = {
     {&ops::gather, run_gather},
     {&ops::scatter, run_scatter},
