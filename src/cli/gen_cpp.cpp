@@ -240,7 +240,7 @@ std::string alias_of(const OpDef& op, std::string_view alias) {
                 fitted(format("inline {} {{", signature(op, true, alias))), call);
 }
 
-/// A flag in place of the number before it is refused: `sum(x, 0, true)` keeps axes, and
+/// A flag in place of the number before it is refused: `mean(x, 0, true)` keeps axes, and
 /// `std(x, 0, true)` would correct.
 std::string refusal_of(const OpDef& op) {
   std::vector<Param> params = params_of(op);
