@@ -116,6 +116,9 @@ struct BilinearSettings {
 /// `y[o] = sum of x1[i] * weight[o, i, j] * x2[j] over i and j, + bias[o]`, along last axes.
 Block Bilinear(int64_t output_dims, const BilinearSettings& settings = {}, Place at = Place::current());
 
+/// `x` where it is positive, else `alpha * (exp(x / alpha) - 1)`.
+Block CELU(double alpha = 1.0, Place at = Place::current());
+
 /// [batch, channels, length] with the elements of the other end around it.
 Block CircularPad1d(const Ints& padding, bool channels_last = false, Place at = Place::current());
 
@@ -260,11 +263,20 @@ Block Dropout2d(double p = 0.5, bool channels_last = false, Place at = Place::cu
 /// `Dropout` of whole channels of [batch, channels, depth, height, width].
 Block Dropout3d(double p = 0.5, bool channels_last = false, Place at = Place::current());
 
+/// `x` where it is positive, else `alpha * (exp(x) - 1)`.
+Block ELU(double alpha = 1.0, Place at = Place::current());
+
 /// The rows of the weight [num_embeddings, dims] at the given integers, of any shape.
 Block Embedding(int64_t num_embeddings, int64_t dims, Maybe<int64_t> padding_idx = {}, Place at = Place::current());
 
 /// The axes from `start_axis` to `end_axis` as one; by default all but the batch.
 Block Flatten(int64_t start_axis = 1, int64_t end_axis = -1, Place at = Place::current());
+
+/// `x` times the cumulative distribution function of the normal distribution at `x`.
+Block GELU(std::string_view approximate = "none", Place at = Place::current());
+
+/// `a * sigmoid(b)`, where `a` and `b` are the halves of `x` along `axis`.
+Block GLU(Axis axis = -1, Place at = Place::current());
 
 /// The next `h` of a `GRU` from `x`, [..., input_size], and `h`, zeros by default.
 Block GRUCell(int64_t input_size, int64_t hidden_size, bool bias = true, Place at = Place::current());
@@ -300,6 +312,15 @@ struct GroupNormSettings {
 /// Normalises each example and each of `num_groups` runs of channels over everything else.
 Block GroupNorm(int64_t num_groups, const GroupNormSettings& settings = {}, Place at = Place::current());
 
+/// `x` where its magnitude exceeds `lambd`, else 0.
+Block HardShrink(double lambd = 0.5, Place at = Place::current());
+
+/// `x` limited to [`min_val`, `max_val`].
+Block HardTanh(double min_val = -1.0, double max_val = 1.0, Place at = Place::current());
+
+/// `x * relu6(x + 3) / 6`.
+Block Hardswish(Place at = Place::current());
+
 /// Half the squared difference up to `delta`, and from there on along its tangent.
 Block HuberLoss(double delta = 1.0, std::string_view reduction = "mean", Place at = Place::current());
 
@@ -330,12 +351,21 @@ struct LayerNormSettings {
 /// Normalises over the last axes, whose extents are `normalized_shape`.
 Block LayerNorm(const LayerNormSettings& settings = {}, Place at = Place::current());
 
+/// `x`, multiplied by `negative_slope` where it is negative.
+Block LeakyReLU(double negative_slope = 0.01, Place at = Place::current());
+
 struct LinearSettings {
   Maybe<int64_t> input_dims = {};
   bool bias = true;
 };
 /// `x @ weight.T + bias`, along the last axis of `x`.
 Block Linear(int64_t output_dims, const LinearSettings& settings = {}, Place at = Place::current());
+
+/// `log(sigmoid(x))`, without overflow.
+Block LogSigmoid(Place at = Place::current());
+
+/// `log(softmax(x))` along `axis`, without overflow.
+Block LogSoftmax(Axis axis = -1, Place at = Place::current());
 
 /// The squared differences.
 Block MSELoss(std::string_view reduction = "mean", Place at = Place::current());
@@ -370,8 +400,14 @@ struct MaxPool3dSettings {
 /// The largest element of each window of [batch, channels, depth, height, width].
 Block MaxPool3d(const Ints& kernel_size, const MaxPool3dSettings& settings = {}, Place at = Place::current());
 
+/// `x * tanh(softplus(x))`.
+Block Mish(Place at = Place::current());
+
 /// Minus the log probability, in `input`, of the target classes.
 Block NLLLoss(int64_t ignore_index = -100, std::string_view reduction = "mean", Maybe<Axis> axis = {}, Place at = Place::current());
+
+/// `x`, multiplied by a learned slope where it is negative.
+Block PReLU(int64_t num_parameters = 1, double init = 0.25, bool channels_last = false, Place at = Place::current());
 
 /// [..., channels * r**2, height, width] as [..., channels, height * r, width * r].
 Block PixelShuffle(int64_t upscale_factor, bool channels_last = false, Place at = Place::current());
@@ -389,6 +425,15 @@ Block RMSNorm(const RMSNormSettings& settings = {}, Place at = Place::current())
 
 /// The next `h` of an `RNN` from `x`, [..., input_size], and `h`, zeros by default.
 Block RNNCell(int64_t input_size, int64_t hidden_size, bool bias = true, std::string_view nonlinearity = "tanh", Place at = Place::current());
+
+/// `max(x, 0)`.
+Block ReLU(Place at = Place::current());
+
+/// `relu(x)` squared.
+Block ReLU2(Place at = Place::current());
+
+/// `x` limited to [0, 6].
+Block ReLU6(Place at = Place::current());
 
 /// [batch, channels, length] with the elements mirrored around it.
 Block ReflectionPad1d(const Ints& padding, bool channels_last = false, Place at = Place::current());
@@ -417,6 +462,15 @@ struct RoPESettings {
 /// Rotary positional encoding: rotates pairs of the first `dims` features by their position.
 Block RoPE(int64_t dims, const RoPESettings& settings = {}, Place at = Place::current());
 
+/// A scaled `elu` whose constants preserve mean 0 and variance 1 from layer to layer.
+Block SELU(Place at = Place::current());
+
+/// `x * sigmoid(x)`.
+Block SiLU(Place at = Place::current());
+
+/// `1 / (1 + exp(-x))`.
+Block Sigmoid(Place at = Place::current());
+
 struct SinusoidalPositionalEncodingSettings {
   double min_freq = 0.0001;
   double max_freq = 1.0;
@@ -429,6 +483,27 @@ Block SinusoidalPositionalEncoding(int64_t dims, const SinusoidalPositionalEncod
 
 /// `HuberLoss` with `delta=beta`, divided by `beta`: smooth around 0.
 Block SmoothL1Loss(double beta = 1.0, std::string_view reduction = "mean", Place at = Place::current());
+
+/// `exp(x)`, scaled to sum to 1 along `axis`.
+Block Softmax(Axis axis = -1, Place at = Place::current());
+
+/// `softmax(-x)` along `axis`.
+Block Softmin(Axis axis = -1, Place at = Place::current());
+
+/// `log(1 + exp(x))`, without overflow.
+Block Softplus(Place at = Place::current());
+
+/// `x` shrunk towards 0 by `lambd`; 0 where its magnitude is at most `lambd`.
+Block Softshrink(double lambd = 0.5, Place at = Place::current());
+
+/// `x / (1 + abs(x))`.
+Block Softsign(Place at = Place::current());
+
+/// 1 where `x` exceeds `threshold`, else 0.
+Block Step(double threshold = 0.0, Place at = Place::current());
+
+/// `tanh(x)`.
+Block Tanh(Place at = Place::current());
 
 struct TripletMarginLossSettings {
   Axis axis = -1;

@@ -1,6 +1,5 @@
 #pragma once
 // Neural networks: modules, layers, and how to train them. See also tenon/optim.h.
-#include "tenon/nn/activation_layers.h"
 #include "tenon/nn/activations.h"
 #include "tenon/nn/layers.h"
 #include "tenon/nn/losses.h"

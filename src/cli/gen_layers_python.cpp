@@ -180,10 +180,11 @@ std::string module_text(const std::vector<const LayerDef*>& layers) {
   return text + "from .module import Module\n" + classes;
 }
 
-std::string lower_case(std::string_view name) {
+/// What ruff orders imports by: names in capitals are first, and case does not matter.
+std::pair<bool, std::string> import_order(std::string_view name) {
   std::string text(name);
   std::ranges::transform(text, text.begin(), [](unsigned char c) { return tolower(c); });
-  return text;
+  return {std::ranges::any_of(name, [](unsigned char c) { return islower(c) != 0; }), text};
 }
 
 /// The module that has all of them, for `tenon.nn`.
@@ -193,7 +194,7 @@ std::string all_layers(const std::map<std::string, std::vector<const LayerDef*>>
   for (const auto& [name, layers] : modules) {
     std::vector<std::string_view> names;
     for (const LayerDef* def : layers) names.push_back(def->name);
-    std::ranges::sort(names, {}, lower_case);  // as ruff orders imports
+    std::ranges::sort(names, {}, import_order);
     std::string line = format("from .{} import {}\n", name, join(names, ", "));
     if (line.size() > kPythonColumns)
       line = format("from .{} import (\n    {},\n)\n", name, join(names, ",\n    "));

@@ -119,6 +119,12 @@ Block Bilinear(int64_t output_dims, const BilinearSettings& settings, Place at) 
   return layer_block(nn::layers::Bilinear, fields, nullptr);
 }
 
+Block CELU(double alpha, Place at) {
+  LocScope scope(at);
+  const void* fields[] = {&alpha};
+  return layer_block(nn::layers::CELU, fields, nullptr);
+}
+
 Block CircularPad1d(const Ints& padding, bool channels_last, Place at) {
   LocScope scope(at);
   const void* fields[] = {&padding, &channels_last};
@@ -244,6 +250,12 @@ Block Dropout3d(double p, bool channels_last, Place at) {
   return layer_block(nn::layers::Dropout3d, fields, nullptr);
 }
 
+Block ELU(double alpha, Place at) {
+  LocScope scope(at);
+  const void* fields[] = {&alpha};
+  return layer_block(nn::layers::ELU, fields, nullptr);
+}
+
 Block Embedding(int64_t num_embeddings, int64_t dims, Maybe<int64_t> padding_idx, Place at) {
   LocScope scope(at);
   const void* fields[] = {&num_embeddings, &dims, &padding_idx};
@@ -254,6 +266,19 @@ Block Flatten(int64_t start_axis, int64_t end_axis, Place at) {
   LocScope scope(at);
   const void* fields[] = {&start_axis, &end_axis};
   return layer_block(nn::layers::Flatten, fields, nullptr);
+}
+
+Block GELU(std::string_view approximate, Place at) {
+  LocScope scope(at);
+  uint8_t approximate_choice = nn::choice_of(nn::layers::GELU, 0, approximate, at);
+  const void* fields[] = {&approximate_choice};
+  return layer_block(nn::layers::GELU, fields, nullptr);
+}
+
+Block GLU(Axis axis, Place at) {
+  LocScope scope(at);
+  const void* fields[] = {&axis};
+  return layer_block(nn::layers::GLU, fields, nullptr);
 }
 
 Block GRUCell(int64_t input_size, int64_t hidden_size, bool bias, Place at) {
@@ -312,6 +337,23 @@ Block GroupNorm(int64_t num_groups, const GroupNormSettings& settings, Place at)
   return layer_block(nn::layers::GroupNorm, fields, nullptr);
 }
 
+Block HardShrink(double lambd, Place at) {
+  LocScope scope(at);
+  const void* fields[] = {&lambd};
+  return layer_block(nn::layers::HardShrink, fields, nullptr);
+}
+
+Block HardTanh(double min_val, double max_val, Place at) {
+  LocScope scope(at);
+  const void* fields[] = {&min_val, &max_val};
+  return layer_block(nn::layers::HardTanh, fields, nullptr);
+}
+
+Block Hardswish(Place at) {
+  LocScope scope(at);
+  return layer_block(nn::layers::Hardswish, nullptr, nullptr);
+}
+
 Block HuberLoss(double delta, std::string_view reduction, Place at) {
   LocScope scope(at);
   uint8_t reduction_choice = nn::choice_of(nn::layers::HuberLoss, 1, reduction, at);
@@ -352,11 +394,28 @@ Block LayerNorm(const LayerNormSettings& settings, Place at) {
   return layer_block(nn::layers::LayerNorm, fields, nullptr);
 }
 
+Block LeakyReLU(double negative_slope, Place at) {
+  LocScope scope(at);
+  const void* fields[] = {&negative_slope};
+  return layer_block(nn::layers::LeakyReLU, fields, nullptr);
+}
+
 Block Linear(int64_t output_dims, const LinearSettings& settings, Place at) {
   LocScope scope(at);
   int64_t input_dims = settings.input_dims.value_or(0);
   const void* fields[] = {&input_dims, &output_dims, &settings.bias};
   return layer_block(nn::layers::Linear, fields, nullptr);
+}
+
+Block LogSigmoid(Place at) {
+  LocScope scope(at);
+  return layer_block(nn::layers::LogSigmoid, nullptr, nullptr);
+}
+
+Block LogSoftmax(Axis axis, Place at) {
+  LocScope scope(at);
+  const void* fields[] = {&axis};
+  return layer_block(nn::layers::LogSoftmax, fields, nullptr);
 }
 
 Block MSELoss(std::string_view reduction, Place at) {
@@ -391,11 +450,22 @@ Block MaxPool3d(const Ints& kernel_size, const MaxPool3dSettings& settings, Plac
   return layer_block(nn::layers::MaxPool3d, fields, nullptr);
 }
 
+Block Mish(Place at) {
+  LocScope scope(at);
+  return layer_block(nn::layers::Mish, nullptr, nullptr);
+}
+
 Block NLLLoss(int64_t ignore_index, std::string_view reduction, Maybe<Axis> axis, Place at) {
   LocScope scope(at);
   uint8_t reduction_choice = nn::choice_of(nn::layers::NLLLoss, 1, reduction, at);
   const void* fields[] = {&ignore_index, &reduction_choice, &axis};
   return layer_block(nn::layers::NLLLoss, fields, nullptr);
+}
+
+Block PReLU(int64_t num_parameters, double init, bool channels_last, Place at) {
+  LocScope scope(at);
+  const void* fields[] = {&num_parameters, &init, &channels_last};
+  return layer_block(nn::layers::PReLU, fields, nullptr);
 }
 
 Block PixelShuffle(int64_t upscale_factor, bool channels_last, Place at) {
@@ -422,6 +492,21 @@ Block RNNCell(int64_t input_size, int64_t hidden_size, bool bias, std::string_vi
   uint8_t nonlinearity_choice = nn::choice_of(nn::layers::RNNCell, 3, nonlinearity, at);
   const void* fields[] = {&input_size, &hidden_size, &bias, &nonlinearity_choice};
   return layer_block(nn::layers::RNNCell, fields, nullptr);
+}
+
+Block ReLU(Place at) {
+  LocScope scope(at);
+  return layer_block(nn::layers::ReLU, nullptr, nullptr);
+}
+
+Block ReLU2(Place at) {
+  LocScope scope(at);
+  return layer_block(nn::layers::ReLU2, nullptr, nullptr);
+}
+
+Block ReLU6(Place at) {
+  LocScope scope(at);
+  return layer_block(nn::layers::ReLU6, nullptr, nullptr);
 }
 
 Block ReflectionPad1d(const Ints& padding, bool channels_last, Place at) {
@@ -467,6 +552,21 @@ Block RoPE(int64_t dims, const RoPESettings& settings, Place at) {
   return layer_block(nn::layers::RoPE, fields, options);
 }
 
+Block SELU(Place at) {
+  LocScope scope(at);
+  return layer_block(nn::layers::SELU, nullptr, nullptr);
+}
+
+Block SiLU(Place at) {
+  LocScope scope(at);
+  return layer_block(nn::layers::SiLU, nullptr, nullptr);
+}
+
+Block Sigmoid(Place at) {
+  LocScope scope(at);
+  return layer_block(nn::layers::Sigmoid, nullptr, nullptr);
+}
+
 Block SinusoidalPositionalEncoding(int64_t dims, const SinusoidalPositionalEncodingSettings& settings, Place at) {
   LocScope scope(at);
   const void* fields[] = {&dims, &settings.min_freq, &settings.max_freq, &settings.scale, &settings.cos_first, &settings.full_turns};
@@ -478,6 +578,45 @@ Block SmoothL1Loss(double beta, std::string_view reduction, Place at) {
   uint8_t reduction_choice = nn::choice_of(nn::layers::SmoothL1Loss, 1, reduction, at);
   const void* fields[] = {&beta, &reduction_choice};
   return layer_block(nn::layers::SmoothL1Loss, fields, nullptr);
+}
+
+Block Softmax(Axis axis, Place at) {
+  LocScope scope(at);
+  const void* fields[] = {&axis};
+  return layer_block(nn::layers::Softmax, fields, nullptr);
+}
+
+Block Softmin(Axis axis, Place at) {
+  LocScope scope(at);
+  const void* fields[] = {&axis};
+  return layer_block(nn::layers::Softmin, fields, nullptr);
+}
+
+Block Softplus(Place at) {
+  LocScope scope(at);
+  return layer_block(nn::layers::Softplus, nullptr, nullptr);
+}
+
+Block Softshrink(double lambd, Place at) {
+  LocScope scope(at);
+  const void* fields[] = {&lambd};
+  return layer_block(nn::layers::Softshrink, fields, nullptr);
+}
+
+Block Softsign(Place at) {
+  LocScope scope(at);
+  return layer_block(nn::layers::Softsign, nullptr, nullptr);
+}
+
+Block Step(double threshold, Place at) {
+  LocScope scope(at);
+  const void* fields[] = {&threshold};
+  return layer_block(nn::layers::Step, fields, nullptr);
+}
+
+Block Tanh(Place at) {
+  LocScope scope(at);
+  return layer_block(nn::layers::Tanh, nullptr, nullptr);
 }
 
 Block TripletMarginLoss(const TripletMarginLossSettings& settings, Place at) {

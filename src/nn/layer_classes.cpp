@@ -400,6 +400,25 @@ Tensor Bilinear::operator()(const Operand& x1, const Operand& x2) const {
   });
 }
 
+CELU::CELU(double alpha, Place at)
+    : alpha(alpha) {
+  void* fields[] = {&this->alpha};
+  std::span<Tensor* const> tensors;
+  make_layer(layers::CELU, fields, tensors, at);
+}
+
+Tensor CELU::operator()(const Operand& x) const {
+  const void* fields[] = {&alpha};
+  std::span<Tensor* const> tensors;
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::CELU, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
+  });
+}
+
 CircularPad1d::CircularPad1d(const Ints& padding, bool channels_last, Place at)
     : padding(padding), channels_last(channels_last) {
   void* fields[] = {&this->padding, &this->channels_last};
@@ -752,6 +771,25 @@ Tensor Dropout3d::operator()(const Operand& x) const {
   });
 }
 
+ELU::ELU(double alpha, Place at)
+    : alpha(alpha) {
+  void* fields[] = {&this->alpha};
+  std::span<Tensor* const> tensors;
+  make_layer(layers::ELU, fields, tensors, at);
+}
+
+Tensor ELU::operator()(const Operand& x) const {
+  const void* fields[] = {&alpha};
+  std::span<Tensor* const> tensors;
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::ELU, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
+  });
+}
+
 Embedding::Embedding(int64_t num_embeddings, int64_t dims, Maybe<int64_t> padding_idx, Place at)
     : num_embeddings(num_embeddings), dims(dims), padding_idx(padding_idx) {
   void* fields[] = {&this->num_embeddings, &this->dims, &this->padding_idx};
@@ -797,6 +835,44 @@ Tensor Flatten::operator()(const Operand& x) const {
     Tensors in;
     in.push_back(given(x));
     Tensors out = run_layer(layers::Flatten, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
+  });
+}
+
+GELU::GELU(std::string_view approximate, Place at)
+    : approximate(choice_of(layers::GELU, 0, approximate, at)) {
+  void* fields[] = {&this->approximate};
+  std::span<Tensor* const> tensors;
+  make_layer(layers::GELU, fields, tensors, at);
+}
+
+Tensor GELU::operator()(const Operand& x) const {
+  const void* fields[] = {&approximate};
+  std::span<Tensor* const> tensors;
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::GELU, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
+  });
+}
+
+GLU::GLU(Axis axis, Place at)
+    : axis(axis) {
+  void* fields[] = {&this->axis};
+  std::span<Tensor* const> tensors;
+  make_layer(layers::GLU, fields, tensors, at);
+}
+
+Tensor GLU::operator()(const Operand& x) const {
+  const void* fields[] = {&axis};
+  std::span<Tensor* const> tensors;
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::GLU, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
         .training = training, .is_constant = true});
     return out[0];
   });
@@ -976,6 +1052,60 @@ Tensor GroupNorm::operator()(const Operand& x) const {
   });
 }
 
+HardShrink::HardShrink(double lambd, Place at)
+    : lambd(lambd) {
+  void* fields[] = {&this->lambd};
+  std::span<Tensor* const> tensors;
+  make_layer(layers::HardShrink, fields, tensors, at);
+}
+
+Tensor HardShrink::operator()(const Operand& x) const {
+  const void* fields[] = {&lambd};
+  std::span<Tensor* const> tensors;
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::HardShrink, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
+  });
+}
+
+HardTanh::HardTanh(double min_val, double max_val, Place at)
+    : min_val(min_val), max_val(max_val) {
+  void* fields[] = {&this->min_val, &this->max_val};
+  std::span<Tensor* const> tensors;
+  make_layer(layers::HardTanh, fields, tensors, at);
+}
+
+Tensor HardTanh::operator()(const Operand& x) const {
+  const void* fields[] = {&min_val, &max_val};
+  std::span<Tensor* const> tensors;
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::HardTanh, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
+  });
+}
+
+Hardswish::Hardswish(Place at) {
+  std::span<Tensor* const> tensors;
+  make_layer(layers::Hardswish, nullptr, tensors, at);
+}
+
+Tensor Hardswish::operator()(const Operand& x) const {
+  std::span<Tensor* const> tensors;
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::Hardswish, {.function = 0, .fields = nullptr, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
+  });
+}
+
 HuberLoss::HuberLoss(double delta, std::string_view reduction, Place at)
     : delta(delta), reduction(choice_of(layers::HuberLoss, 1, reduction, at)) {
   void* fields[] = {&this->delta, &this->reduction};
@@ -1094,6 +1224,25 @@ Tensor LayerNorm::operator()(const Operand& x) const {
   });
 }
 
+LeakyReLU::LeakyReLU(double negative_slope, Place at)
+    : negative_slope(negative_slope) {
+  void* fields[] = {&this->negative_slope};
+  std::span<Tensor* const> tensors;
+  make_layer(layers::LeakyReLU, fields, tensors, at);
+}
+
+Tensor LeakyReLU::operator()(const Operand& x) const {
+  const void* fields[] = {&negative_slope};
+  std::span<Tensor* const> tensors;
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::LeakyReLU, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
+  });
+}
+
 Linear::Linear(int64_t input_dims, int64_t output_dims, bool bias, Place at)
     : input_dims(input_dims), output_dims(output_dims) {
   void* fields[] = {&this->input_dims, &this->output_dims, &bias};
@@ -1108,6 +1257,41 @@ Tensor Linear::operator()(const Operand& x) const {
     Tensors in;
     in.push_back(given(x));
     Tensors out = run_layer(layers::Linear, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
+  });
+}
+
+LogSigmoid::LogSigmoid(Place at) {
+  std::span<Tensor* const> tensors;
+  make_layer(layers::LogSigmoid, nullptr, tensors, at);
+}
+
+Tensor LogSigmoid::operator()(const Operand& x) const {
+  std::span<Tensor* const> tensors;
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::LogSigmoid, {.function = 0, .fields = nullptr, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
+  });
+}
+
+LogSoftmax::LogSoftmax(Axis axis, Place at)
+    : axis(axis) {
+  void* fields[] = {&this->axis};
+  std::span<Tensor* const> tensors;
+  make_layer(layers::LogSoftmax, fields, tensors, at);
+}
+
+Tensor LogSoftmax::operator()(const Operand& x) const {
+  const void* fields[] = {&axis};
+  std::span<Tensor* const> tensors;
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::LogSoftmax, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
         .training = training, .is_constant = true});
     return out[0];
   });
@@ -1214,6 +1398,22 @@ Tensor MaxPool3d::operator()(const Operand& x) const {
   });
 }
 
+Mish::Mish(Place at) {
+  std::span<Tensor* const> tensors;
+  make_layer(layers::Mish, nullptr, tensors, at);
+}
+
+Tensor Mish::operator()(const Operand& x) const {
+  std::span<Tensor* const> tensors;
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::Mish, {.function = 0, .fields = nullptr, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
+  });
+}
+
 NLLLoss::NLLLoss(const NLLLossSettings& settings, Place at)
     : ignore_index(settings.ignore_index), reduction(choice_of(layers::NLLLoss, 1, settings.reduction, at)), axis(settings.axis), weight(settings.weight) {
   [[maybe_unused]] NLLLossSettings given = settings;
@@ -1230,6 +1430,25 @@ Tensor NLLLoss::operator()(const Operand& input, const Operand& target) const {
     in.push_back(given(input));
     in.push_back(given(target));
     Tensors out = run_layer(layers::NLLLoss, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
+  });
+}
+
+PReLU::PReLU(int64_t num_parameters, double init, bool channels_last, Place at)
+    : num_parameters(num_parameters), init(init), channels_last(channels_last) {
+  void* fields[] = {&this->num_parameters, &this->init, &this->channels_last};
+  Tensor* tensors[] = {&this->weight};
+  make_layer(layers::PReLU, fields, tensors, at);
+}
+
+Tensor PReLU::operator()(const Operand& x) const {
+  const void* fields[] = {&num_parameters, &init, &channels_last};
+  Tensor* tensors[] = {const_cast<Tensor*>(&weight)};
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::PReLU, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
         .training = training, .is_constant = true});
     return out[0];
   });
@@ -1307,6 +1526,54 @@ Tensor RNNCell::operator()(const Operand& x, const Operand& state) const {
     in.push_back(given(x));
     in.push_back(given(state));
     Tensors out = run_layer(layers::RNNCell, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
+  });
+}
+
+ReLU::ReLU(Place at) {
+  std::span<Tensor* const> tensors;
+  make_layer(layers::ReLU, nullptr, tensors, at);
+}
+
+Tensor ReLU::operator()(const Operand& x) const {
+  std::span<Tensor* const> tensors;
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::ReLU, {.function = 0, .fields = nullptr, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
+  });
+}
+
+ReLU2::ReLU2(Place at) {
+  std::span<Tensor* const> tensors;
+  make_layer(layers::ReLU2, nullptr, tensors, at);
+}
+
+Tensor ReLU2::operator()(const Operand& x) const {
+  std::span<Tensor* const> tensors;
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::ReLU2, {.function = 0, .fields = nullptr, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
+  });
+}
+
+ReLU6::ReLU6(Place at) {
+  std::span<Tensor* const> tensors;
+  make_layer(layers::ReLU6, nullptr, tensors, at);
+}
+
+Tensor ReLU6::operator()(const Operand& x) const {
+  std::span<Tensor* const> tensors;
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::ReLU6, {.function = 0, .fields = nullptr, .tensors = tensors, .in = in,
         .training = training, .is_constant = true});
     return out[0];
   });
@@ -1446,6 +1713,54 @@ Tensor RoPE::operator()(const Operand& x, int64_t offset) const {
   });
 }
 
+SELU::SELU(Place at) {
+  std::span<Tensor* const> tensors;
+  make_layer(layers::SELU, nullptr, tensors, at);
+}
+
+Tensor SELU::operator()(const Operand& x) const {
+  std::span<Tensor* const> tensors;
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::SELU, {.function = 0, .fields = nullptr, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
+  });
+}
+
+SiLU::SiLU(Place at) {
+  std::span<Tensor* const> tensors;
+  make_layer(layers::SiLU, nullptr, tensors, at);
+}
+
+Tensor SiLU::operator()(const Operand& x) const {
+  std::span<Tensor* const> tensors;
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::SiLU, {.function = 0, .fields = nullptr, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
+  });
+}
+
+Sigmoid::Sigmoid(Place at) {
+  std::span<Tensor* const> tensors;
+  make_layer(layers::Sigmoid, nullptr, tensors, at);
+}
+
+Tensor Sigmoid::operator()(const Operand& x) const {
+  std::span<Tensor* const> tensors;
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::Sigmoid, {.function = 0, .fields = nullptr, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
+  });
+}
+
 SinusoidalPositionalEncoding::SinusoidalPositionalEncoding(int64_t dims, const SinusoidalPositionalEncodingSettings& settings, Place at)
     : dims(dims), min_freq(settings.min_freq), max_freq(settings.max_freq), scale(settings.scale), cos_first(settings.cos_first), full_turns(settings.full_turns) {
   [[maybe_unused]] SinusoidalPositionalEncodingSettings given = settings;
@@ -1481,6 +1796,130 @@ Tensor SmoothL1Loss::operator()(const Operand& input, const Operand& target) con
     in.push_back(given(input));
     in.push_back(given(target));
     Tensors out = run_layer(layers::SmoothL1Loss, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
+  });
+}
+
+Softmax::Softmax(Axis axis, Place at)
+    : axis(axis) {
+  void* fields[] = {&this->axis};
+  std::span<Tensor* const> tensors;
+  make_layer(layers::Softmax, fields, tensors, at);
+}
+
+Tensor Softmax::operator()(const Operand& x) const {
+  const void* fields[] = {&axis};
+  std::span<Tensor* const> tensors;
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::Softmax, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
+  });
+}
+
+Softmin::Softmin(Axis axis, Place at)
+    : axis(axis) {
+  void* fields[] = {&this->axis};
+  std::span<Tensor* const> tensors;
+  make_layer(layers::Softmin, fields, tensors, at);
+}
+
+Tensor Softmin::operator()(const Operand& x) const {
+  const void* fields[] = {&axis};
+  std::span<Tensor* const> tensors;
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::Softmin, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
+  });
+}
+
+Softplus::Softplus(Place at) {
+  std::span<Tensor* const> tensors;
+  make_layer(layers::Softplus, nullptr, tensors, at);
+}
+
+Tensor Softplus::operator()(const Operand& x) const {
+  std::span<Tensor* const> tensors;
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::Softplus, {.function = 0, .fields = nullptr, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
+  });
+}
+
+Softshrink::Softshrink(double lambd, Place at)
+    : lambd(lambd) {
+  void* fields[] = {&this->lambd};
+  std::span<Tensor* const> tensors;
+  make_layer(layers::Softshrink, fields, tensors, at);
+}
+
+Tensor Softshrink::operator()(const Operand& x) const {
+  const void* fields[] = {&lambd};
+  std::span<Tensor* const> tensors;
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::Softshrink, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
+  });
+}
+
+Softsign::Softsign(Place at) {
+  std::span<Tensor* const> tensors;
+  make_layer(layers::Softsign, nullptr, tensors, at);
+}
+
+Tensor Softsign::operator()(const Operand& x) const {
+  std::span<Tensor* const> tensors;
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::Softsign, {.function = 0, .fields = nullptr, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
+  });
+}
+
+Step::Step(double threshold, Place at)
+    : threshold(threshold) {
+  void* fields[] = {&this->threshold};
+  std::span<Tensor* const> tensors;
+  make_layer(layers::Step, fields, tensors, at);
+}
+
+Tensor Step::operator()(const Operand& x) const {
+  const void* fields[] = {&threshold};
+  std::span<Tensor* const> tensors;
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::Step, {.function = 0, .fields = fields, .tensors = tensors, .in = in,
+        .training = training, .is_constant = true});
+    return out[0];
+  });
+}
+
+Tanh::Tanh(Place at) {
+  std::span<Tensor* const> tensors;
+  make_layer(layers::Tanh, nullptr, tensors, at);
+}
+
+Tensor Tanh::operator()(const Operand& x) const {
+  std::span<Tensor* const> tensors;
+  return computed(*this, x, [&]() -> Tensor {
+    Tensors in;
+    in.push_back(given(x));
+    Tensors out = run_layer(layers::Tanh, {.function = 0, .fields = nullptr, .tensors = tensors, .in = in,
         .training = training, .is_constant = true});
     return out[0];
   });

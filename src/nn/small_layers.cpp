@@ -2,38 +2,11 @@
 
 #include "ir/dim.h"
 #include "ir/place.h"
-#include "nn/checks.h"
-#include "tenon/nn/activations.h"
 #include "tenon/operators.h"
 
 namespace tn::nn {
 
 Tensor Identity::operator()(const Operand& x) const { return taken(x); }
-
-PReLU::PReLU(int64_t num_parameters, double init, bool channels_last, Place at)
-    : num_parameters(num_parameters), channels_last(channels_last) {
-  LocScope scope(at);
-  check_sizes("PReLU", {{"num_parameters", num_parameters}});
-  weight = full({num_parameters}, init, DType::f32);
-}
-
-Tensor PReLU::operator()(const Operand& given) const {
-  return computed(*this, given, [&] {
-    Tensor x = taken(given), slopes = weight;
-    if (num_parameters > 1) {
-      if (channels_last)
-        check_shape("PReLU", x, {"batch", "...", num_parameters});
-      else
-        check_shape("PReLU", x, {"batch", num_parameters, "..."});
-      if (!channels_last) {
-        Shape shape = Shape::filled(x.rank() - 1, 1);
-        shape[0] = num_parameters;
-        slopes = reshape(slopes, shape);
-      }
-    }
-    return prelu(x, slopes);
-  });
-}
 
 Upsample::Upsample(const UpsampleSettings& settings, Place at) : settings(settings) {
   LocScope scope(at);

@@ -217,6 +217,7 @@ TEST_CASE("errors of constructors have the line of the call") {
   CHECK(has_line([] { nn::Transformer(10, 3); }));
   CHECK(has_line([] { nn::TransformerEncoder(0, 8, 2); }));
   CHECK(has_line([] { model::MSELoss("both"); }));
+  CHECK(has_line([] { model::GELU("erf"); }));
   CHECK(has_line([] { model::Conv2d(8, 0); }));
   CHECK(has_line([&] { optim::SGD{model.parameters(), {.learning_rate = -1.0}}; }));
   CHECK(has_line([&] { optim::AdamW{model.parameters(), {.eps = -1.0}}; }));

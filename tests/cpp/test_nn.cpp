@@ -171,7 +171,8 @@ TEST_CASE("null tensors are errors, not crashes") {
   CHECK(contains(error_in([&] { nn::Linear(2, 2)(none); }), "Linear: expected a tensor"));
   CHECK(contains(error_in([&] { nn::Sequential{tn::relu}(none); }), "expected a tensor"));
   CHECK(contains(error_in([&] { nn::Dropout().eval()(none); }), "expected a tensor"));
-  CHECK(contains(error_in([&] { nn::PReLU(2)(none); }), "expected a tensor, given none"));
+  CHECK(contains(error_in([&] { nn::PReLU(2)(none); }), "PReLU: expected a tensor"));
+  CHECK(contains(error_in([&] { nn::ReLU()(none); }), "ReLU: expected a tensor"));
   CHECK(contains(error_in([&] { nn::GRU(2, 2)(none); }), "expected a tensor, given none"));
   CHECK(contains(error_in([&] { nn::mse_loss(ones({2}), none); }), "targets is missing"));
   nn::Linear layer(2, 2);

@@ -232,3 +232,19 @@ TEST_CASE("activations that are no ops") {
   CHECK(list(nn::gelu_fast_approx(zeros({1}))) == List{0});
   CHECK(all(nn::gelu_approx(x) == gelu_tanh(x)).item<bool>());
 }
+
+TEST_CASE("activations as layers") {
+  Tensor x = array({-2.f, -0.25f, 0.f, 3.f});
+  auto list = [](const Tensor& t) { return t.to_vector<float>(); };
+  using List = std::vector<float>;
+  CHECK(list(nn::ReLU()(x)) == list(nn::relu(x)));
+  CHECK(list(nn::LeakyReLU(0.5)(x)) == List{-1, -0.125, 0, 3});
+  CHECK(list(nn::HardTanh(-1, 0.5)(x)) == List{-1, -0.25, 0, 0.5});
+  CHECK(list(nn::GELU("tanh")(x)) == list(gelu_tanh(x)));
+  CHECK(list(nn::Step(-1)(x)) == List{0, 1, 1, 1});
+  CHECK(nn::GLU(0)(reshape(x, {4, 1})).shape() == Shape{2, 1});
+  CHECK(list(nn::PReLU(1, 0.5).weight) == List{0.5});
+  CHECK(nn::PReLU(3, 0.5, true)(zeros({2, 4, 3})).shape() == Shape{2, 4, 3});
+  CHECK(contains(error_in([] { nn::GELU("erf"); }),
+                 "GELU: approximate must be one of none, tanh, fast: 'erf'"));
+}

@@ -145,34 +145,6 @@ for _place in ("", "model."):
         (f"{_place}{name}Backend" for name in ("C", "Numpy", "Torch", "Jax")), "tn::Executable"
     )
 
-# Blocks of activations are those of ops, by the name of the function.
-ACTIVATIONS = {
-    "CELU": "celu",
-    "ELU": "elu",
-    "GELU": "gelu",
-    "GLU": "glu",
-    "HardShrink": "hard_shrink",
-    "HardTanh": "hard_tanh",
-    "Hardswish": "hardswish",
-    "LeakyReLU": "leaky_relu",
-    "LogSigmoid": "log_sigmoid",
-    "LogSoftmax": "log_softmax",
-    "Mish": "mish",
-    "ReLU": "relu",
-    "ReLU2": "relu2",
-    "ReLU6": "relu6",
-    "SELU": "selu",
-    "SiLU": "silu",
-    "Sigmoid": "sigmoid",
-    "Softmax": "softmax",
-    "Softmin": "softmin",
-    "Softplus": "softplus",
-    "Softshrink": "softshrink",
-    "Softsign": "softsign",
-    "Step": "step",
-    "Tanh": "tanh",
-}
-
 # No form, by reason.
 REASONS = {
     "classes below those of the Python package": [
@@ -191,7 +163,7 @@ REASONS = {
     ],
     "jvp is called again: each call computes the value, too": ["linearize"],
     "no block: write a BlockDef whose `compute` calls the layer of tn::nn": [
-        *"model.GRU model.LSTM model.PReLU model.RNN model.Transformer".split(),
+        *"model.GRU model.LSTM model.RNN model.Transformer".split(),
         *"model.TransformerDecoder model.TransformerDecoderLayer".split(),
         *"model.TransformerEncoder model.TransformerEncoderLayer model.Upsample".split(),
     ],

@@ -61,7 +61,7 @@ def forms_of(name, blocks):
     if name in cpp_forms.FORMS:
         return [cpp_forms.FORMS[name]]
     forms = [f"{space}::{last}" for space in cpp_forms.NAMESPACES[module] if last not in KEYWORDS]
-    if module == "model" and (last in blocks or last in cpp_forms.ACTIVATIONS):
+    if module == "model" and last in blocks:
         forms.append("tn::model::op_block")
     return forms
 

@@ -93,7 +93,7 @@ GIVEN_WRONG = [
     (
         nn.PReLU(3),
         [tn.ones((2, 4))],
-        "PReLU: expected [batch, 3, ...], given float32[2, 4]",
+        "PReLU: expected [batch, 3, ...], given f32[2,4]",
     ),
     (
         nn.GRU(3, 4),
@@ -211,7 +211,7 @@ MADE_WRONG = [
         "MultiHeadAttention: num_heads must divide dims: 4 and 10",
     ),
     (lambda: nn.RoPE(5), "RoPE: dims must be even, not 5"),
-    (lambda: nn.GELU("erf"), "GELU: approximate must be one of none, tanh, fast, not 'erf'"),
+    (lambda: nn.GELU("erf"), "GELU: approximate must be one of none, tanh, fast: 'erf'"),
     (lambda: nn.init.identity()(tn.ones((2, 3))), "init.identity: expected a square matrix"),
     (lambda: nn.init.he_normal("both"), "init.he_normal: mode must be 'fan_in' or 'fan_out'"),
     (lambda: nn.init.glorot_normal()(tn.ones(3)), "init.glorot_normal: expected at least 2 axes"),

@@ -378,6 +378,17 @@ class Bilinear : public Module<Bilinear> {
   }
 };
 
+/// `x` where it is positive, else `alpha * (exp(x / alpha) - 1)`.
+class CELU : public Module<CELU> {
+ public:
+  double alpha;
+  explicit CELU(double alpha = 1.0, Place at = Place::current());
+  Tensor operator()(const Operand& x) const;
+  static void fields(auto& m, auto&& f) {
+    f("alpha", m.alpha);
+  }
+};
+
 /// [batch, channels, length] with the elements of the other end around it.
 class CircularPad1d : public Module<CircularPad1d> {
  public:
@@ -871,6 +882,17 @@ class Dropout3d : public Module<Dropout3d> {
   }
 };
 
+/// `x` where it is positive, else `alpha * (exp(x) - 1)`.
+class ELU : public Module<ELU> {
+ public:
+  double alpha;
+  explicit ELU(double alpha = 1.0, Place at = Place::current());
+  Tensor operator()(const Operand& x) const;
+  static void fields(auto& m, auto&& f) {
+    f("alpha", m.alpha);
+  }
+};
+
 /// The rows of the weight [num_embeddings, dims] at the given integers, of any shape.
 ///
 /// Negative ones count from the end; one out of bounds is an error, which compiled code checks
@@ -904,6 +926,30 @@ class Flatten : public Module<Flatten> {
   static void fields(auto& m, auto&& f) {
     f("start_axis", m.start_axis);
     f("end_axis", m.end_axis);
+  }
+};
+
+/// `x` times the cumulative distribution function of the normal distribution at `x`.
+///
+/// `approximate` is "none", "tanh" (`gelu_approx`) or "fast" (`gelu_fast_approx`).
+class GELU : public Module<GELU> {
+ public:
+  uint8_t approximate;
+  explicit GELU(std::string_view approximate = "none", Place at = Place::current());
+  Tensor operator()(const Operand& x) const;
+  static void fields(auto& m, auto&& f) {
+    f("approximate", m.approximate);
+  }
+};
+
+/// `a * sigmoid(b)`, where `a` and `b` are the halves of `x` along `axis`.
+class GLU : public Module<GLU> {
+ public:
+  Axis axis;
+  explicit GLU(Axis axis = -1, Place at = Place::current());
+  Tensor operator()(const Operand& x) const;
+  static void fields(auto& m, auto&& f) {
+    f("axis", m.axis.i);
   }
 };
 
@@ -1035,6 +1081,38 @@ class GroupNorm : public Module<GroupNorm> {
   }
 };
 
+/// `x` where its magnitude exceeds `lambd`, else 0.
+class HardShrink : public Module<HardShrink> {
+ public:
+  double lambd;
+  explicit HardShrink(double lambd = 0.5, Place at = Place::current());
+  Tensor operator()(const Operand& x) const;
+  static void fields(auto& m, auto&& f) {
+    f("lambd", m.lambd);
+  }
+};
+
+/// `x` limited to [`min_val`, `max_val`].
+class HardTanh : public Module<HardTanh> {
+ public:
+  double min_val;
+  double max_val;
+  explicit HardTanh(double min_val = -1.0, double max_val = 1.0, Place at = Place::current());
+  Tensor operator()(const Operand& x) const;
+  static void fields(auto& m, auto&& f) {
+    f("min_val", m.min_val);
+    f("max_val", m.max_val);
+  }
+};
+
+/// `x * relu6(x + 3) / 6`.
+class Hardswish : public Module<Hardswish> {
+ public:
+  Hardswish(Place at = Place::current());
+  Tensor operator()(const Operand& x) const;
+  static void fields(auto&, auto&&) {}
+};
+
 /// Half the squared difference up to `delta`, and from there on along its tangent.
 class HuberLoss : public Module<HuberLoss> {
  public:
@@ -1132,6 +1210,17 @@ class LayerNorm : public Module<LayerNorm> {
   }
 };
 
+/// `x`, multiplied by `negative_slope` where it is negative.
+class LeakyReLU : public Module<LeakyReLU> {
+ public:
+  double negative_slope;
+  explicit LeakyReLU(double negative_slope = 0.01, Place at = Place::current());
+  Tensor operator()(const Operand& x) const;
+  static void fields(auto& m, auto&& f) {
+    f("negative_slope", m.negative_slope);
+  }
+};
+
 /// `x @ weight.T + bias`, along the last axis of `x`.
 ///
 /// The weight is [output_dims, input_dims]. It and the bias are drawn uniformly between plus and
@@ -1149,6 +1238,25 @@ class Linear : public Module<Linear> {
     f("bias", m.bias);
     f("input_dims", m.input_dims);
     f("output_dims", m.output_dims);
+  }
+};
+
+/// `log(sigmoid(x))`, without overflow.
+class LogSigmoid : public Module<LogSigmoid> {
+ public:
+  LogSigmoid(Place at = Place::current());
+  Tensor operator()(const Operand& x) const;
+  static void fields(auto&, auto&&) {}
+};
+
+/// `log(softmax(x))` along `axis`, without overflow.
+class LogSoftmax : public Module<LogSoftmax> {
+ public:
+  Axis axis;
+  explicit LogSoftmax(Axis axis = -1, Place at = Place::current());
+  Tensor operator()(const Operand& x) const;
+  static void fields(auto& m, auto&& f) {
+    f("axis", m.axis.i);
   }
 };
 
@@ -1253,6 +1361,14 @@ class MaxPool3d : public Module<MaxPool3d> {
   }
 };
 
+/// `x * tanh(softplus(x))`.
+class Mish : public Module<Mish> {
+ public:
+  Mish(Place at = Place::current());
+  Tensor operator()(const Operand& x) const;
+  static void fields(auto&, auto&&) {}
+};
+
 struct NLLLossSettings {
   int64_t ignore_index = -100;
   std::string_view reduction = "mean";
@@ -1275,6 +1391,26 @@ class NLLLoss : public Module<NLLLoss> {
     f("ignore_index", m.ignore_index);
     f("reduction", m.reduction);
     if (m.axis) f("axis", m.axis.value.i);
+  }
+};
+
+/// `x`, multiplied by a learned slope where it is negative.
+///
+/// There is one slope, or one per channel of [batch, channels, ...], or with `channels_last` of
+/// [batch, ..., channels].
+class PReLU : public Module<PReLU> {
+ public:
+  int64_t num_parameters;
+  double init;
+  bool channels_last;
+  Tensor weight;  // [num_parameters]
+  explicit PReLU(int64_t num_parameters = 1, double init = 0.25, bool channels_last = false, Place at = Place::current());
+  Tensor operator()(const Operand& x) const;
+  static void fields(auto& m, auto&& f) {
+    f("weight", m.weight);
+    f("num_parameters", m.num_parameters);
+    f("init", m.init);
+    f("channels_last", m.channels_last);
   }
 };
 
@@ -1342,6 +1478,30 @@ class RNNCell : public Module<RNNCell> {
     f("hidden_size", m.hidden_size);
     f("nonlinearity", m.nonlinearity);
   }
+};
+
+/// `max(x, 0)`.
+class ReLU : public Module<ReLU> {
+ public:
+  ReLU(Place at = Place::current());
+  Tensor operator()(const Operand& x) const;
+  static void fields(auto&, auto&&) {}
+};
+
+/// `relu(x)` squared.
+class ReLU2 : public Module<ReLU2> {
+ public:
+  ReLU2(Place at = Place::current());
+  Tensor operator()(const Operand& x) const;
+  static void fields(auto&, auto&&) {}
+};
+
+/// `x` limited to [0, 6].
+class ReLU6 : public Module<ReLU6> {
+ public:
+  ReLU6(Place at = Place::current());
+  Tensor operator()(const Operand& x) const;
+  static void fields(auto&, auto&&) {}
 };
 
 /// [batch, channels, length] with the elements mirrored around it.
@@ -1443,6 +1603,30 @@ class RoPE : public Module<RoPE> {
   }
 };
 
+/// A scaled `elu` whose constants preserve mean 0 and variance 1 from layer to layer.
+class SELU : public Module<SELU> {
+ public:
+  SELU(Place at = Place::current());
+  Tensor operator()(const Operand& x) const;
+  static void fields(auto&, auto&&) {}
+};
+
+/// `x * sigmoid(x)`.
+class SiLU : public Module<SiLU> {
+ public:
+  SiLU(Place at = Place::current());
+  Tensor operator()(const Operand& x) const;
+  static void fields(auto&, auto&&) {}
+};
+
+/// `1 / (1 + exp(-x))`.
+class Sigmoid : public Module<Sigmoid> {
+ public:
+  Sigmoid(Place at = Place::current());
+  Tensor operator()(const Operand& x) const;
+  static void fields(auto&, auto&&) {}
+};
+
 struct SinusoidalPositionalEncodingSettings {
   double min_freq = 0.0001;
   double max_freq = 1.0;
@@ -1486,6 +1670,74 @@ class SmoothL1Loss : public Module<SmoothL1Loss> {
     f("beta", m.beta);
     f("reduction", m.reduction);
   }
+};
+
+/// `exp(x)`, scaled to sum to 1 along `axis`.
+class Softmax : public Module<Softmax> {
+ public:
+  Axis axis;
+  explicit Softmax(Axis axis = -1, Place at = Place::current());
+  Tensor operator()(const Operand& x) const;
+  static void fields(auto& m, auto&& f) {
+    f("axis", m.axis.i);
+  }
+};
+
+/// `softmax(-x)` along `axis`.
+class Softmin : public Module<Softmin> {
+ public:
+  Axis axis;
+  explicit Softmin(Axis axis = -1, Place at = Place::current());
+  Tensor operator()(const Operand& x) const;
+  static void fields(auto& m, auto&& f) {
+    f("axis", m.axis.i);
+  }
+};
+
+/// `log(1 + exp(x))`, without overflow.
+class Softplus : public Module<Softplus> {
+ public:
+  Softplus(Place at = Place::current());
+  Tensor operator()(const Operand& x) const;
+  static void fields(auto&, auto&&) {}
+};
+
+/// `x` shrunk towards 0 by `lambd`; 0 where its magnitude is at most `lambd`.
+class Softshrink : public Module<Softshrink> {
+ public:
+  double lambd;
+  explicit Softshrink(double lambd = 0.5, Place at = Place::current());
+  Tensor operator()(const Operand& x) const;
+  static void fields(auto& m, auto&& f) {
+    f("lambd", m.lambd);
+  }
+};
+
+/// `x / (1 + abs(x))`.
+class Softsign : public Module<Softsign> {
+ public:
+  Softsign(Place at = Place::current());
+  Tensor operator()(const Operand& x) const;
+  static void fields(auto&, auto&&) {}
+};
+
+/// 1 where `x` exceeds `threshold`, else 0.
+class Step : public Module<Step> {
+ public:
+  double threshold;
+  explicit Step(double threshold = 0.0, Place at = Place::current());
+  Tensor operator()(const Operand& x) const;
+  static void fields(auto& m, auto&& f) {
+    f("threshold", m.threshold);
+  }
+};
+
+/// `tanh(x)`.
+class Tanh : public Module<Tanh> {
+ public:
+  Tanh(Place at = Place::current());
+  Tensor operator()(const Operand& x) const;
+  static void fields(auto&, auto&&) {}
 };
 
 struct TripletMarginLossSettings {

@@ -1,5 +1,5 @@
 #pragma once
-// Layers that are a few lines each: Identity, PReLU, Upsample.
+// Layers that are a few lines each: Identity, Upsample.
 #include "tenon/nn/module.h"
 
 namespace tn::nn {
@@ -9,23 +9,6 @@ class Identity : public Module<Identity> {
  public:
   Tensor operator()(const Operand& x) const;
   static void fields(auto&, auto&&) {}
-};
-
-/// `x`, multiplied by a learned slope where it is negative. There is one slope, or one per channel
-/// of [batch, channels, ...], or with `channels_last` of [batch, ..., channels].
-class PReLU : public Module<PReLU> {
- public:
-  int64_t num_parameters;
-  bool channels_last;
-  Tensor weight;  // [num_parameters]
-
-  explicit PReLU(int64_t num_parameters = 1, double init = 0.25, bool channels_last = false,
-                 Place at = Place::current());
-  Tensor operator()(const Operand& x) const;
-  static void fields(auto& m, auto&& f) {
-    f("weight", m.weight), f("num_parameters", m.num_parameters);
-    f("channels_last", m.channels_last);
-  }
 };
 
 struct UpsampleSettings {

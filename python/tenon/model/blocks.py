@@ -85,13 +85,15 @@ def block_names() -> tuple[str, ...]:
 
 #: Layers that have the names of other ops: with parameters, or of nothing like them (`Eye`).
 _LAYERS_NOT_OPS = {"BatchNorm", "Conv", "Identity"}
+#: Ops that may have several axes, while the layers of their names have one.
+_OPS_NOT_LAYERS = {"LogSoftmax", "Softmax"}
 
 
 @functools.cache
 def block_named(name: str) -> Callable[..., Block]:
     """Return the constructor of blocks with this name: `block_named("Softmax")(axis=-1)`."""
     name = _ELSEWHERE.get(name, name)
-    if name in _layers():
+    if name in _layers() and name not in _OPS_NOT_LAYERS:
         return _layers()[name]
     if name in _op_blocks() and name not in _LAYERS_NOT_OPS:
         return _op_maker(name)

@@ -50,14 +50,10 @@ def check_shape(layer: Module, x: Any, *pattern: Any) -> None:
         _refuse_shape(layer, x, pattern)
 
 
-def check_channels(layer: Any, x: Any, channels: int | str, *axes: Any) -> None:
+def check_channels(layer: Any, x: Any, *axes: Any) -> None:
     """An error unless `x` is [batch, channels, *axes], or with `channels_last` the other way."""
-    first, last = ("batch", channels, *axes), ("batch", *axes, channels)
-    expected, other = (last, first) if layer.channels_last else (first, last)
-    if not _fits(x, expected):
-        swapped = isinstance(channels, int) and _fits(x, other)
-        hint = f"{_text(other)} is for channels_last={not layer.channels_last}" if swapped else ""
-        _refuse_shape(layer, x, expected, hint)
+    first, last = ("batch", "channels", *axes), ("batch", *axes, "channels")
+    check_shape(layer, x, *(last if layer.channels_last else first))
 
 
 def _fits(x: Any, pattern: Pattern) -> bool:
@@ -70,12 +66,12 @@ def _fits(x: Any, pattern: Pattern) -> bool:
     )
 
 
-def _refuse_shape(layer: Module, x: Any, pattern: Pattern, hint: str = "") -> NoReturn:
+def _refuse_shape(layer: Module, x: Any, pattern: Pattern) -> NoReturn:
     if not hasattr(x, "shape"):
         name = type(layer).__name__
         _core._fail("type", f"{name}: expected a tensor, given a {type(x).__name__}")
     given = f"{x.dtype.name}{list(x.shape)}"
-    refuse(layer, f"expected {_text(pattern)}, given {given}", hint)
+    refuse(layer, f"expected {_text(pattern)}, given {given}")
 
 
 def _text(pattern: Pattern) -> str:

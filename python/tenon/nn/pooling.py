@@ -44,7 +44,7 @@ class Upsample(Module):
         self.channels_last = channels_last
 
     def forward(self, x: tn.Tensor) -> tn.Tensor:
-        check_channels(self, x, "channels", "length", ...)
+        check_channels(self, x, "length", ...)
         size, factor = self.size, self.scale_factor
         if isinstance(factor, Sequence):
             extents = x.shape[1:-1] if self.channels_last else x.shape[2:]
