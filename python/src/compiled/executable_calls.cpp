@@ -315,10 +315,10 @@ void bind_executable_stats(nb::module_& m) {
 
 void bind_program(nb::module_& m) {
   nb::class_<Executable>(m, "_Program")
-      .def_prop_ro("name", &Executable::name)
-      .def_prop_ro("inputs", &Executable::inputs)
+      .def_prop_ro("name", [](const Executable& e) { return e.name(); })
+      .def_prop_ro("inputs", [](const Executable& e) { return e.inputs(); })
       .def_prop_ro("num_outputs", [](const Executable& e) { return e.outputs().size(); })
-      .def_prop_ro("surface", &Executable::surface)
+      .def_prop_ro("surface", [](const Executable& e) { return e.surface(); })
       .def_prop_ro("peak_bytes", &Executable::peak_bytes, users_call)
       .def("memory", memory_of, users_call)
       .def("source", &Executable::source, users_call)
