@@ -135,11 +135,6 @@ class StatefulFunction : public typed::CallableAs<StatefulFunction<F, S...>, F>,
   StateCalls calls_;
 };
 
-template <class S>
-inline constexpr bool kIsUntied = requires(S& s) { s.as_visit(); } || std::is_same_v<S, Tensor>;
-template <class... S>
-inline constexpr bool kIsUntied<std::tuple<S...>> = !(std::is_lvalue_reference_v<S> && ...);
-
 }  // namespace tn::nn
 
 namespace tn {
@@ -163,21 +158,12 @@ auto compile(F f, std::tuple<S&...> state, CompileSettings settings = {},
              std::source_location place = std::source_location::current()) {
   return nn::StatefulFunction<F, S...>(std::move(f), state, std::move(settings), place);
 }
-template <class F, nn::IsUntied S, class... More>
+template <typed::IsFunction F, nn::IsUntied S, class... More>
 auto compile(F f, const S&, const More&...) {
   static_assert(!nn::IsUntied<S>,
-                "state is changed in its place: tn::compile(f, std::tie(model, optimizer))");
-  return CompiledFunction<F>(std::move(f));
-}
-
-/// Does not compile: state is named in std::tie.
-template <typed::IsFunction F, class S, class... More>
-  requires(nn::kIsUntied<std::remove_cvref_t<S>>)
-auto compile(F f, S&&, More&&...) {
-  static_assert(std::is_void_v<S>,
                 "state that a compiled function changes is named in std::tie: "
                 "tn::compile(f, std::tie(model, optimizer))");
-  return compile(std::move(f));
+  return CompiledFunction<F>(std::move(f));
 }
 
 }  // namespace tn
