@@ -180,6 +180,11 @@ TEST_CASE("typed: a compiled function branches on a size") {
   CHECK(total(9) == 18);
   CHECK(total(2) == 2);
   CHECK(traces == 2);
+  auto is_four =
+      compile([](const Tensor& x) { return x.shape()[0] == 4 ? x * 0.0 : x; }, {.shapeless = true});
+  for (int64_t size : {8, 4, 2, 4, 9})
+    CHECK(sum(is_four(ones({size}))).item<float>() == (size == 4 ? 0 : float(size)));
   Dim four = 4;
+  CHECK((four == 4 && 4u == four && four != -1 && Dim(-1) == -1));
   CHECK((four < 5 && four <= 4 && four >= 4 && !(four > 4) && four > -1));
 }
