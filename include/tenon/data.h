@@ -34,8 +34,8 @@ class AnyBatches {
   Tensors at(int64_t number, std::source_location at = std::source_location::current()) const;
 
  protected:
-  /// At the place where the batches were made.
-  Tensors next(int64_t number) const { return at(number, place_); }
+  /// Where the batches were made.
+  const std::source_location& place() const { return place_; }
 
  private:
   void count_examples(const char* by);
@@ -54,26 +54,33 @@ class Batches : public AnyBatches {
  public:
   using AnyBatches::AnyBatches;
 
+  /// A batch, which is numbered through all epochs.
+  auto at(int64_t number, std::source_location place = std::source_location::current()) const {
+    return as_batch(AnyBatches::at(number, place), std::make_index_sequence<N>());
+  }
+
   class Iterator {
    public:
     Iterator(const Batches* of, int64_t at) : of_(of), at_(at) {}
-    auto operator*() const { return as_batch(of_->next(at_), std::make_index_sequence<N>()); }
+    auto operator*() const { return of_->at(at_, of_->place()); }
     Iterator& operator++() { return ++at_, *this; }
     friend bool operator==(const Iterator& a, const Iterator& b) { return a.at_ == b.at_; }
 
    private:
-    template <size_t... I>
-    static auto as_batch(Tensors list, std::index_sequence<I...>) {
-      if constexpr (N == 1)
-        return std::move(list[0]);
-      else
-        return std::tuple(std::move(list[I])...);
-    }
     const Batches* of_;
     int64_t at_;
   };
   Iterator begin() const { return {this, 0}; }
   Iterator end() const { return {this, this->size()}; }
+
+ private:
+  template <size_t... I>
+  static auto as_batch(Tensors list, std::index_sequence<I...>) {
+    if constexpr (N == 1)
+      return std::move(list[0]);
+    else
+      return std::tuple(std::move(list[I])...);
+  }
 };
 
 /// Batches of `size` examples: of one tensor they are tensors, of several tuples.

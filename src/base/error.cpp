@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "tenon/callback.h"
+#include "tenon/shared_ptr.h"
 
 namespace tn {
 

@@ -51,10 +51,20 @@ static void check_gradient(const std::string& name, const Tensor& gradient,
          *type_of(found->second));
 }
 
+/// An optimizer from outside a function that is traced must be state of it.
+static void check_tied(const Tensor& steps) {
+  const Trace* trace = Trace::tracing();
+  const Node& node = *steps.node();
+  if (!trace || node.traced || node.sequence > trace->start) return;
+  fail(Hint{"name it: tn::compile(f, std::tie(model, optimizer))"},
+       "update: the optimizer is not part of the state of the traced function");
+}
+
 TensorMap Optimizer::apply_gradients(const TensorMap& gradients, const TensorMap& parameters,
                                      std::source_location place) {
   LocScope at(place);
   NoGrad plain;  // steps are not differentiated
+  check_tied(step_);
   for (const auto& [name, gradient] : gradients) check_gradient(name, gradient, parameters);
   if (schedule_) learning_rate_ = astype(schedule_(step_), DType::f32);
   step_ = step_ + 1;

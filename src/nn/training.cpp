@@ -299,5 +299,8 @@ std::string StateCalls::explain(flat::CompiledCall& call) const {
 }
 
 CallStats StateCalls::stats() const { return impl_->compiled.stats(); }
+std::vector<std::string> StateCalls::why_recompiled() const {
+  return impl_->compiled.why_recompiled();
+}
 
 }  // namespace tn::nn

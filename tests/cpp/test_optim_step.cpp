@@ -244,3 +244,27 @@ TEST_CASE("the gradient of a model is compiled") {
   Tensor x = array({{1.f, 2.f}});
   CHECK(compiled(x).gradients.at("weight").to_vector<float>() == std::vector<float>{1, 2});
 }
+
+TEST_CASE("an optimizer that a compiled function changes is state of it") {
+  nn::Linear model(2, 1);
+  optim::SGD optimizer{model.parameters(), {.learning_rate = 0.1, .momentum = 0.9}};
+  auto train = [&](const Tensor& x) {
+    Tensor loss = sum(square(model(x)));
+    loss.backward(), optimizer.step(), optimizer.zero_grad();
+    return loss;
+  };
+  auto forgotten = compile(train, std::tie(model));
+  std::string said = error_in([&] { forgotten(ones({4, 2})); });
+  CHECK(contains(said, "update: the optimizer is not part of the state of the traced function"));
+  CHECK(contains(said, "std::tie(model, optimizer)"));
+  auto step = compile(train, std::tie(model, optimizer));
+  for (int64_t size : {4, 4, 5}) step(ones({size, 2}));
+  CHECK(optimizer.steps().item<int>() == 3);
+  CHECK(step.why_recompiled().size() >= 2);
+  // One that the function makes is its own.
+  auto inside = compile([](const Tensor& w) {
+    optim::SGD own(0.5);
+    return own.apply_gradients({{"w", 2.0 * w}}, {{"w", w}}).at("w");
+  });
+  CHECK(inside(array(3.0)).item<float>() == 0);
+}

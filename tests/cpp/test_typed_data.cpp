@@ -35,6 +35,13 @@ TEST_CASE("a key decides the order of examples, another one in each epoch") {
   CHECK(again == y.to_vector<int64_t>());
 }
 
+TEST_CASE("a batch by its number") {
+  auto [x, y] = data::batches(arange(6), 10 * arange(6), 2).at(1);
+  CHECK(x.to_vector<int64_t>() == std::vector<int64_t>{2, 3});
+  CHECK(y.to_vector<int64_t>() == std::vector<int64_t>{20, 30});
+  CHECK(data::batches(arange(6), 4).at(1).to_vector<int64_t>() == std::vector<int64_t>{4, 5});
+}
+
 TEST_CASE("what batches refuse") {
   CHECK(contains(error_in([] { data::batches(arange(3), arange(4), 2); }), "3 and 4 examples"));
   CHECK(contains(error_in([] { data::batches(arange(3), 0); }), "size must be 1 or more: 0"));

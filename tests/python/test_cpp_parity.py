@@ -107,3 +107,25 @@ def test_the_example_compiles_without_a_warning(compiler):
     command = [compiler, *options, f"-I{ROOT}/include", str(source)]
     run = subprocess.run(command, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
+
+
+def symbols(*command):
+    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    return {line.split()[-1].split("@")[0] for line in lines if " T " in line}
+
+
+def test_the_shared_library_exports_what_headers_declare(tmp_path):
+    built = ROOT / "build" / "release"
+    if not shutil.which("clang++-19") or not (built / "libtenon.so").exists():
+        pytest.skip("needs clang++-19 and libtenon.so")
+    headers = sorted(path.relative_to(ROOT / "include") for path in ROOT.glob("include/**/*.h"))
+    source = tmp_path / "all.cpp"
+    source.write_text("".join(f"#include <{path}>\n" for path in headers))
+    dump = "-Xclang -ast-dump=json -Xclang -ast-dump-filter=tn".split()
+    command = ["clang++-19", "-std=c++20", f"-I{ROOT}/include", "-fsyntax-only", *dump, str(source)]
+    tree = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    declared = set(re.findall(r'"mangledName": "(_Z[^"]*)"', tree))
+    defined = symbols("nm", str(built / "libtenon.a"))
+    exported = symbols("nm", "-D", "--defined-only", str(built / "libtenon.so"))
+    assert len(declared & exported) > 1000
+    assert not text((declared & defined) - exported)

@@ -86,6 +86,7 @@ class StateCalls {
   std::string show(std::string_view stage, flat::CompiledCall& call) const;
   std::string explain(flat::CompiledCall& call) const;
   CallStats stats() const;
+  std::vector<std::string> why_recompiled() const;
 
  private:
   struct Impl;
@@ -104,6 +105,8 @@ class StatefulFunction : public typed::CallableAs<StatefulFunction<F, S...>, F>,
                std::move(settings), at) {}
 
   CallStats stats() const { return calls_.stats(); }
+  /// Why each trace was made.
+  std::vector<std::string> why_recompiled() const { return calls_.why_recompiled(); }
 
   // For the library.
   std::source_location place;  // of calls without one
