@@ -97,6 +97,13 @@ void launch(OwnConv& p, int64_t groups, DType type) {
 
 bool is_wide(DType type) { return type == DType::f32 || type == DType::f64; }
 
+/// An address of the GPU. With padding it may lie before the array, where nothing is read.
+template <class T>
+T* moved(T* array, int64_t bytes) {
+  auto address = reinterpret_cast<uintptr_t>(array) + static_cast<uintptr_t>(bytes);
+  return reinterpret_cast<T*>(address);  // NOLINT(performance-no-int-to-ptr)
+}
+
 /// Rows are images and results; sums go over taps, and channels for each.
 void convolve_part(const ConvShape& s, const ConvPart& part, const Arrays& at, DType type) {
   OwnConv p{};
@@ -120,9 +127,9 @@ void convolve_part(const ConvShape& s, const ConvPart& part, const Arrays& at, D
     out_first += phase.out_first * at.out_at.axis[k];
   }
   auto bytes = static_cast<int64_t>(size_of(type));
-  p.x = static_cast<const char*>(at.x) + x_first * bytes;
-  p.right = static_cast<const char*>(at.right) + right_first * bytes;
-  p.out = static_cast<char*>(at.out) + out_first * bytes;
+  p.x = moved(at.x, x_first * bytes);
+  p.right = moved(at.right, right_first * bytes);
+  p.out = moved(at.out, out_first * bytes);
   p.right_column = at.right_at.major, p.out_column = at.out_at.channel;
   p.x_group = at.x_group;
   p.right_group = s.out_channels * at.right_at.major;
@@ -168,7 +175,7 @@ void sum_windows(const ConvShape& s, const Arrays& at, DType type) {
     p.first[k] = phase.start, p.extent[k] = s.axes[k].in;
     x_first += phase.start * at.x_at.axis[k];
   }
-  p.x = static_cast<const char*>(at.x) + x_first * static_cast<int64_t>(size_of(type));
+  p.x = moved(at.x, x_first * static_cast<int64_t>(size_of(type)));
   p.right = at.right, p.out = at.out;
   p.right_column = at.right_at.channel, p.out_column = at.out_at.major;
   p.x_group = at.x_group;
