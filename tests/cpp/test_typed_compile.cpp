@@ -184,6 +184,11 @@ TEST_CASE("typed: a compiled function branches on a size") {
       compile([](const Tensor& x) { return x.shape()[0] == 4 ? x * 0.0 : x; }, {.shapeless = true});
   for (int64_t size : {8, 4, 2, 4, 9})
     CHECK(sum(is_four(ones({size}))).item<float>() == (size == 4 ? 0 : float(size)));
+  auto product = compile([](const Tensor& x, const Tensor& y) {
+    return x.shape() == y.shape() ? sum(x * y) : array(-1.f);
+  });
+  for (auto [a, b] : {std::pair{2, 2}, {3, 4}, {5, 5}, {7, 9}, {8, 8}})
+    CHECK(product(ones({a}), ones({b})).item<float>() == (a == b ? float(a) : -1));
   Dim four = 4;
   CHECK((four == 4 && 4u == four && four != -1 && Dim(-1) == -1));
   CHECK((four < 5 && four <= 4 && four >= 4 && !(four > 4) && four > -1));
