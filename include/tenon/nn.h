@@ -10,3 +10,4 @@
 #include "tenon/nn/small_layers.h"
 #include "tenon/nn/training.h"
 #include "tenon/nn/transformer.h"
+#include "tenon/size_values.h"

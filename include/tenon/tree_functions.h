@@ -4,6 +4,7 @@
 //     Params next = tn::tree::map([](auto& w, auto& g) { return w - 0.1 * g; }, params, gradients);
 //     int64_t count = tn::tree::reduce([](int64_t n, auto& w) { return n + w.size(); }, params, 0);
 #include <array>
+#include <ranges>
 
 #include "tenon/callback.h"
 #include "tenon/tree.h"
@@ -66,26 +67,31 @@ auto reduce(F&& f, const T& tree, R initial) {
 
 namespace tn {
 
-/// Computes the tensors of trees (a tensor, a model, a struct with `fields`) in one run.
+/// What has tensors: not a number, nor a function.
 template <class T>
+concept HasTensors = std::same_as<T, Tensor> || tree::HasFields<T> ||
+                     requires(T& t) { t.as_visit(); } || requires { std::tuple_size<T>::value; } ||
+                     (std::ranges::range<T> && !std::same_as<T, std::initializer_list<Tensor>> &&
+                      !std::is_convertible_v<const T&, std::string_view>);
+
+/// Computes the tensors of trees (a tensor, a model, a struct with `fields`) in one run.
+template <HasTensors T>
 void eval(const T& tree, std::source_location at = std::source_location::current()) {
   eval(tree::leaves(tree), at);
 }
-template <class T, class U>
-  requires(!std::is_same_v<U, std::source_location>)
+template <HasTensors T, HasTensors U>
 void eval(const T& first, const U& second,
           std::source_location at = std::source_location::current()) {
   eval(tree::leaves(first, second), at);
 }
-template <class T, class U, class V>
-  requires(!std::is_same_v<V, std::source_location>)
+template <HasTensors T, HasTensors U, HasTensors V>
 void eval(const T& first, const U& second, const V& third,
           std::source_location at = std::source_location::current()) {
   eval(tree::leaves(first, second, third), at);
 }
 
 /// Starts to compute the tensors of a tree and returns; reading a value waits for it.
-template <class T>
+template <HasTensors T>
 void async_eval(const T& tree) {
   async_eval(tree::leaves(tree));
 }

@@ -51,20 +51,22 @@ static void check_gradient(const std::string& name, const Tensor& gradient,
          *type_of(found->second));
 }
 
-/// An optimizer from outside a function that is traced must be state of it.
-static void check_tied(const Tensor& steps) {
-  const Trace* trace = Trace::tracing();
-  const Node& node = *steps.node();
-  if (!trace || node.traced || node.sequence > trace->start) return;
-  fail(Hint{"name it: tn::compile(f, std::tie(model, optimizer))"},
-       "update: the optimizer is not part of the state of the traced function");
+Optimizer::Birth::Birth() : number(next_sequence()) {}
+
+/// An optimizer from outside a function that is compiled must be state of it.
+void Optimizer::check_tied() const {
+  if (!step_.defined() || step_.node()->traced) return;
+  for (const Trace* trace = Trace::current(); trace; trace = trace->outer)
+    if (trace->by == "compile" && birth_.number < trace->start)
+      fail(Hint{"name it: tn::compile(f, std::tie(model, optimizer))"},
+           "update: the optimizer is not part of the state of the compiled function");
 }
 
 TensorMap Optimizer::apply_gradients(const TensorMap& gradients, const TensorMap& parameters,
                                      std::source_location place) {
   LocScope at(place);
   NoGrad plain;  // steps are not differentiated
-  check_tied(step_);
+  check_tied();
   for (const auto& [name, gradient] : gradients) check_gradient(name, gradient, parameters);
   if (schedule_) learning_rate_ = astype(schedule_(step_), DType::f32);
   step_ = step_ + 1;

@@ -255,7 +255,7 @@ TEST_CASE("an optimizer that a compiled function changes is state of it") {
   };
   auto forgotten = compile(train, std::tie(model));
   std::string said = error_in([&] { forgotten(ones({4, 2})); });
-  CHECK(contains(said, "update: the optimizer is not part of the state of the traced function"));
+  CHECK(contains(said, "update: the optimizer is not part of the state of the compiled function"));
   CHECK(contains(said, "std::tie(model, optimizer)"));
   auto step = compile(train, std::tie(model, optimizer));
   for (int64_t size : {4, 4, 5}) step(ones({size, 2}));
@@ -267,4 +267,15 @@ TEST_CASE("an optimizer that a compiled function changes is state of it") {
     return own.apply_gradients({{"w", 2.0 * w}}, {{"w", w}}).at("w");
   });
   CHECK(inside(array(3.0)).item<float>() == 0);
+  // So is a copy; what was moved from says so.
+  auto copied = compile([&](const Tensor& w) {
+    optim::SGD own = optimizer;
+    return own.apply_gradients({{"w", w}}, {{"w", w}}).at("w");
+  });
+  CHECK(copied(array(1.0)).item<float>() == doctest::Approx(0.9));
+  optim::SGD next = std::move(optimizer);
+  auto use = [&](const Tensor& w) {
+    return optimizer.apply_gradients({{"w", w}}, {{"w", w}})["w"];
+  };
+  CHECK(contains(error_in([&] { compile(use)(ones({2})); }), "null tensor"));  // NOLINT
 }

@@ -112,7 +112,16 @@ class Optimizer {
   Tensor applied(const std::string& name, const Tensor& gradient, const Tensor& parameter);
   TensorMap& moments_of(const std::string& name, const Tensor& parameter);
   void visit(nn::Visitor& visitor);
+  void check_tied() const;
 
+  /// When the object was made: a copy is another optimizer.
+  struct Birth {
+    uint64_t number;
+    Birth();
+    Birth(const Birth&) : Birth() {}
+    Birth& operator=(const Birth&) { return *this; }
+  };
+  Birth birth_;
   Tensor step_ = Tensor(0), learning_rate_;
   Schedule schedule_;
   WeightDecay decay_;
