@@ -57,6 +57,31 @@ TEST_CASE("cuda: a plan is a graph from its second run on, and changed where val
   CHECK(mock().nodes_set <= set + 1);
 }
 
+TEST_CASE("cuda: a plan of one kernel is a graph too, changed for other addresses") {
+  WithMock with;
+  add_mock_kernels();
+  Device gpu("cuda");
+  auto plan = diamond(9);
+  plan->steps.erase(plan->steps.begin() + 1, plan->steps.end());
+  PlacedPlan placed{gpu, plan, {}};
+  cuda::Gpu& its = cuda::gpu_of(gpu);
+  cuda::PlanState state(its, placed);
+  BufferRef memory = allocate(4 * 512, gpu);
+  auto* at = static_cast<char*>(memory->address);
+  mock().launches = mock().graph_launches = mock().graphs_built = 0;
+  for (int run = 0; run < 6; ++run) {
+    void* address[] = {at, at + 512 * (1 + run % 3)};
+    auto* in = static_cast<float*>(cuda::mock_memory(reinterpret_cast<uint64_t>(at)));
+    for (int i = 0; i < 9; ++i) in[i] = static_cast<float>(run);
+    state.submit({address, nullptr, 0}, its.stream);
+    auto* out = static_cast<float*>(cuda::mock_memory(reinterpret_cast<uint64_t>(address[1])));
+    CHECK(*out == 2.F * static_cast<float>(run) + 1);
+  }
+  CHECK(mock().launches == 1);
+  CHECK(mock().graph_launches == 5);
+  CHECK(mock().graphs_built == 1);
+}
+
 TEST_CASE("cuda: graphs that could not be made or changed are made anew") {
   WithMock with;
   add_mock_kernels();

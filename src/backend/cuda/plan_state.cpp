@@ -48,13 +48,12 @@ void PlanState::add(const Step& step) {
     device_only_ = false;
     return;
   }
-  if (item.is_call) item.count = item.addresses = step.buffers.size(), ++launches_;
+  if (item.is_call) item.count = item.addresses = step.buffers.size();
   if (item.is_call && kernel) item.tail = tail_of(step);
   if (kernel) {
     item.kernel = &cuda_kernel_of(*kernel->code);
     item.functions = functions_of(gpu_, *item.kernel);
     for (const Entry& entry : item.kernel->entries) item.count += entry.params.size();
-    launches_ += item.functions.size();
     item.room = room_bytes_;
     room_bytes_ += (item.kernel->room_bytes + 255) / 256 * 256;
   }
@@ -176,8 +175,9 @@ void PlanState::submit_step(size_t number, const RunValues& values, Stream strea
 void PlanState::submit(const RunValues& values, Stream stream) {
   if (items_.empty()) return;
   fill(values, now_);
-  // Most plans of immediate evaluation run once, and a graph of one node costs more than a launch.
-  if (runs_++ == 0 || (launches_ == 1 && !items_[0].is_call)) {
+  // Most plans of immediate evaluation run once. After that even a graph of one node, with new
+  // parameters each time, costs the host less than half as much as a launch.
+  if (runs_++ == 0) {
     for (const Item& item : items_) launch(item, now_.data() + item.first, stream);
     return;
   }

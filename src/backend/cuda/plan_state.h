@@ -41,7 +41,7 @@ class PlanState {
   bool is_device_only() const { return device_only_; }
   int64_t room_bytes() const { return room_bytes_; }
 
-  /// Puts all launches on the stream: as a graph from the second run on, where there are several.
+  /// Puts all launches on the stream: as a graph from the second run on.
   void submit(const RunValues& values, Stream stream);
   /// Those of step `number` alone, where is_item says so.
   bool is_item(size_t number) const { return is_item_[number]; }
@@ -89,7 +89,7 @@ class PlanState {
   std::vector<size_t> first_item_;  // by step, and behind the last
   bool device_only_ = true;
   int64_t room_bytes_ = 0;
-  size_t slots_ = 0, launches_ = 0;
+  size_t slots_ = 0;
   std::vector<uint64_t> now_;
   std::vector<Made> made_;
   uint64_t runs_ = 0;
