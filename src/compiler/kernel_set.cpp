@@ -19,7 +19,6 @@ SharedKernel* KernelSet::kernel(KernelUse use, int number, std::span<const Bindi
   if (!source) return nullptr;
   SizeHints hints({sizes.begin(), sizes.end()});
   std::shared_ptr<SharedKernel> made = source->build(*this, use, number, homes);
-  if (made) made->access = access_of(*made->kernel);
   guards.insert(guards.end(), hints.guards.begin(), hints.guards.end());
   return (kernels[{use, number}] = std::move(made)).get();
 }

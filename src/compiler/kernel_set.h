@@ -52,7 +52,7 @@ struct PackedRight {
 
 struct KernelSet;
 
-/// Makes kernels that a set does not have yet.
+/// Makes kernels that a set does not have yet, with their access.
 class KernelSource {
  public:
   virtual ~KernelSource() = default;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <unordered_map>
 
 #include "base/error.h"
 #include "compiler/bundle.h"
@@ -297,14 +298,18 @@ void FusedLowerer::bind_kernels() {
   for (const Pending& p : pending_) kernels.push_back(p.kernel);
   set_.compile(kernels, sizes_, counts_);
   Stopwatch lowering(timed(counts_.lowering_ms), CompileStage::lowering);
+  std::unordered_map<const loop::Kernel*, std::shared_ptr<const loop::BlockProgram>> programs;
   for (const auto& [kernel, number] : pending_) {
     Step& step = plan_->steps[number];
     auto* library = std::get_if<LibraryStep>(&step.what);
     KernelStep& call = library ? library->after : std::get<KernelStep>(step.what);
-    if (kernel->code)
+    if (kernel->code) {
       call.code = kernel->code->bind(sizes_);
-    else
-      call.program = loop::prepare(*kernel->kernel, sizes_);
+      continue;
+    }
+    auto& program = programs[kernel->kernel.get()];
+    if (!program) program = loop::prepare(*kernel->kernel, sizes_);
+    call.program = program;
   }
 }
 

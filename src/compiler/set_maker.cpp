@@ -6,6 +6,7 @@
 #include "compiler/evaluate.h"
 #include "compiler/fitting.h"
 #include "compiler/fused_kernel.h"
+#include "compiler/kernel_table.h"
 #include "compiler/placing.h"
 #include "compiler/step_names.h"
 #include "compiler/stopwatch.h"
@@ -59,18 +60,18 @@ class Fused : public KernelSource {
 
   std::shared_ptr<SharedKernel> build(const KernelSet& set, KernelUse use, int number,
                                       std::span<const Home> homes) override {
-    if (use == KernelUse::nest) return nest(set.graph, set.graph.ops[static_cast<size_t>(number)]);
-    static const Cluster kNothing;
-    const Cluster& cluster =
-        use == KernelUse::copy ? kNothing : fusion_.clusters[static_cast<size_t>(number)];
-    FusedKernel fused(set.graph, fusion_, cluster, fusion_.immediate ? homes : numbers_);
-    std::optional<loop::Kernel> kernel = use == KernelUse::tile   ? fused.tile(target_)
-                                         : use == KernelUse::copy ? fused.copy(number)
-                                                                  : fused.whole();
-    if (!kernel) return nullptr;
-    KernelForm form = use == KernelUse::tile ? KernelForm::tile : KernelForm::whole;
-    return std::make_shared<SharedKernel>(SharedKernel{
-        shared(std::move(*kernel)), form, std::move(fused.values), std::move(fused.scalars)});
+    auto make = [&] {
+      std::shared_ptr<SharedKernel> made = built(set, use, number, homes);
+      if (made) made->access = access_of(*made->kernel);
+      return made;
+    };
+    if (!fusion_.immediate) return make();
+    const Graph& graph = set.graph;
+    auto n = static_cast<size_t>(number);
+    return table_.get(use == KernelUse::nest   ? table_.key_of(graph, graph.ops[n])
+                      : use == KernelUse::copy ? table_.key_of(graph, Val{number}, homes)
+                                               : table_.key_of(graph, fusion_.clusters[n], homes),
+                      make);
   }
 
   void compile(std::span<SharedKernel* const> kernels, std::span<const Binding> sizes,
@@ -87,6 +88,22 @@ class Fused : public KernelSource {
   }
 
  private:
+  std::shared_ptr<SharedKernel> built(const KernelSet& set, KernelUse use, int number,
+                                      std::span<const Home> homes) const {
+    if (use == KernelUse::nest) return nest(set.graph, set.graph.ops[static_cast<size_t>(number)]);
+    static const Cluster kNothing;
+    const Cluster& cluster =
+        use == KernelUse::copy ? kNothing : fusion_.clusters[static_cast<size_t>(number)];
+    FusedKernel fused(set.graph, fusion_, cluster, fusion_.immediate ? homes : numbers_);
+    std::optional<loop::Kernel> kernel = use == KernelUse::tile   ? fused.tile(target_)
+                                         : use == KernelUse::copy ? fused.copy(number)
+                                                                  : fused.whole();
+    if (!kernel) return nullptr;
+    KernelForm form = use == KernelUse::tile ? KernelForm::tile : KernelForm::whole;
+    return std::make_shared<SharedKernel>(SharedKernel{
+        shared(std::move(*kernel)), form, std::move(fused.values), std::move(fused.scalars)});
+  }
+
   std::shared_ptr<SharedKernel> nest(const Graph& graph, const GraphOp& op) const {
     // With elements to fold it would be in a cluster.
     bool empty = has_loop_form(graph, op, target_);
@@ -101,6 +118,7 @@ class Fused : public KernelSource {
   Fusion fusion_;
   std::vector<Home> numbers_;  // by value
   Target target_;
+  KernelTable table_;  // of an immediate one
 };
 
 Graph run_passes_of(KernelSet& set, const Graph& graph) {
