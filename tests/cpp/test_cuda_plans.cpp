@@ -168,6 +168,29 @@ TEST_CASE("cuda: those who watch see the steps of a device and copies") {
   CHECK(names == expected);
 }
 
+TEST_CASE("cuda: a plan that ran on a GPU which is no more runs on the next") {
+  WithMock with;
+  add_mock_kernels();
+  Device gpu("cuda");
+  auto placed = std::make_shared<const PlacedPlan>(PlacedPlan{gpu, diamond(9), {}});
+  Tensor host = ones({9}, float32).eval();
+  auto run = [&] {
+    Scalar scalar(2.0);
+    Bound out, given = copy_to(gpu, bound_of(host.node()->slots()[0]), 36);
+    cuda::runtime().run(placed, {&given, 1}, &scalar, {&out, 1}, nullptr);
+    HostView view(out);
+    return *view.data<float>();
+  };
+  CHECK(run() == 60);
+  const cuda::Gpu* former = &cuda::gpu_of(gpu);
+  auto state = [&] { return static_cast<cuda::PlanState*>(placed->state.get()); };
+  CHECK(&state()->gpu() == former);
+  cuda::forget_gpus();
+  CHECK(run() == 60);
+  CHECK(&state()->gpu() == &cuda::gpu_of(gpu));
+  CHECK(&cuda::gpu_of(gpu) != former);
+}
+
 TEST_CASE("cuda: what may run beside each other is not ordered") {
   WithMock with;
   add_mock_kernels();

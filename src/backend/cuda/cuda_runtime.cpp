@@ -109,7 +109,9 @@ class CudaRuntime final : public DeviceRuntime {
   }
 
   void forget() {
-    for (auto& slot : gpus_) slot = nullptr;
+    std::lock_guard lock(mutex_);
+    for (auto& slot : gpus_)
+      if (Gpu* former = slot.exchange(nullptr)) forgotten_.push_back(former);
   }
 
  private:
@@ -127,7 +129,8 @@ class CudaRuntime final : public DeviceRuntime {
 
   PlanState& state_of(Gpu& its, const PlacedPlan& placed) {
     std::lock_guard lock(states_);
-    if (!placed.state) {
+    auto* known = static_cast<PlanState*>(placed.state.get());
+    if (!known || &known->gpu() != &its) {  // caches outlive GPUs that tests forget
       for (const Bound& value : placed.constants)
         if (!value.is_absent()) its.join(value.buffer->ready);
       placed.state = std::make_shared<PlanState>(its, placed);
@@ -137,7 +140,8 @@ class CudaRuntime final : public DeviceRuntime {
 
   std::mutex mutex_;
   std::atomic<Gpu*> gpus_[kMostGpus] = {};
-  std::mutex states_;  // of plans; taken before those of memory and modules
+  std::vector<Gpu*> forgotten_;  // buffers and plans refer to them
+  std::mutex states_;            // of plans; taken before those of memory and modules
 };
 
 CudaRuntime& only_runtime() {

@@ -17,6 +17,7 @@ namespace {
 struct SharedDriver {
   std::mutex mutex;
   std::atomic<const LoadedDriver*> made = nullptr;
+  std::vector<const LoadedDriver*> former = {};  // GPUs refer to them
   const Driver* replaced = nullptr;
   bool is_replaced = false;
   Driver own;
@@ -110,7 +111,7 @@ void replace_driver(const Driver* table) {
   SharedDriver& all = shared_driver();
   std::lock_guard lock(all.mutex);
   all.is_replaced = true, all.replaced = table;
-  all.made = nullptr;
+  if (const LoadedDriver* made = all.made.exchange(nullptr)) all.former.push_back(made);
 }
 
 std::string text_of(const Driver& driver, Result result) {

@@ -36,6 +36,7 @@ class PlanState {
   ~PlanState();
   PlanState(const PlanState&) = delete;
 
+  const Gpu& gpu() const { return gpu_; }
   const std::vector<Item>& items() const { return items_; }
   /// Whether no step needs the host.
   bool is_device_only() const { return device_only_; }

@@ -2,6 +2,8 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <deque>
+#include <mutex>
 #include <random>
 
 namespace tn::cuda {
@@ -44,9 +46,23 @@ Mock& mock() {
 
 namespace {
 
+/// What the driver makes lives as long as the process, reachable for leak checkers: plans and GPUs
+/// that a test leaves behind hold handles.
+template <class T>
+T* kept(T made = {}) {
+  static auto& mutex = *new std::mutex;
+  static auto& all = *new std::deque<T>;
+  std::lock_guard lock(mutex);
+  return &all.emplace_back(std::move(made));
+}
+
 constexpr Address kForeign = Address{1} << 62;
-std::map<Address, size_t>& blocks_of_mock() {
-  static auto& only = *new std::map<Address, size_t>;
+struct Block {
+  void* memory;  // its address, which `Address` hides from leak checkers
+  size_t bytes;
+};
+std::map<Address, Block>& blocks_of_mock() {
+  static auto& only = *new std::map<Address, Block>;
   return only;
 }
 ContextOfDriver only_context;
@@ -91,9 +107,9 @@ std::vector<uint64_t> params_of(Function function, void** params) {
 }
 
 Graph copy_of(const GraphOfDriver& graph, std::map<GraphNode, GraphNode>& copies) {
-  auto* made = new GraphOfDriver;
+  auto* made = kept<GraphOfDriver>();
   for (GraphNode node : graph.nodes) {
-    auto* copy = new GraphNodeOfDriver(*node);
+    auto* copy = kept(*node);
     for (GraphNode& before : copy->after) before = copies.at(before);
     std::map<GraphNode, GraphNode> inner;
     if (node->child) copy->child = copy_of(*node->child, inner);
@@ -103,7 +119,7 @@ Graph copy_of(const GraphOfDriver& graph, std::map<GraphNode, GraphNode>& copies
 }
 
 GraphNode add_node(Graph graph, const GraphNode* after, size_t count) {
-  auto* node = new GraphNodeOfDriver;
+  auto* node = kept<GraphNodeOfDriver>();
   node->after.assign(after, after + count);
   graph->nodes.push_back(node);
   return node;
@@ -127,7 +143,7 @@ Result allocate(Address* out, size_t bytes) {
   void* made = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
   std::memset(made, 0xa5, bytes);
   *out = reinterpret_cast<Address>(made) | kForeign;
-  blocks_of_mock()[*out] = bytes;
+  blocks_of_mock()[*out] = {made, bytes};
   m.allocated += bytes, ++m.allocations;
   return kSuccess;
 }
@@ -135,7 +151,7 @@ Result allocate(Address* out, size_t bytes) {
 Result release(Address at) {
   auto found = blocks_of_mock().find(at);
   if (found == blocks_of_mock().end()) return 1;
-  mock().allocated -= found->second;
+  mock().allocated -= found->second.bytes;
   std::free(mock_memory(at));
   blocks_of_mock().erase(found);
   return kSuccess;
@@ -226,13 +242,13 @@ void make_memory(Driver& d) {
 }
 
 void make_streams(Driver& d) {
-  d.cuStreamCreate = [](Stream* out, unsigned) { return *out = new StreamOfDriver, kSuccess; };
+  d.cuStreamCreate = [](Stream* out, unsigned) { return *out = kept<StreamOfDriver>(), kSuccess; };
   d.cuStreamSynchronize = [](Stream) { return mock().broken; };
   d.cuStreamWaitEvent = [](Stream stream, EventHandle, unsigned) {
     return mock().waiting.push_back(stream), mock().broken;
   };
   d.cuStreamBeginCapture_v2 = [](Stream stream, int) {
-    return stream->capturing = new GraphOfDriver, kSuccess;
+    return stream->capturing = kept<GraphOfDriver>(), kSuccess;
   };
   d.cuStreamEndCapture = [](Stream stream, Graph* out) {
     *out = stream->capturing, stream->capturing = nullptr;
@@ -263,7 +279,7 @@ void make_modules(Driver& d) {
   d.cuModuleGetFunction = [](Function* out, Module, const char* name) {
     auto found = mock().kernels.find(name);
     if (found == mock().kernels.end()) return 500;
-    *out = new FunctionOfDriver{name, &found->second};
+    *out = kept(FunctionOfDriver{name, &found->second});
     return kSuccess;
   };
   d.cuFuncGetAttribute = [](int* out, int, Function) { return *out = 32, kSuccess; };
@@ -271,7 +287,7 @@ void make_modules(Driver& d) {
 }
 
 void make_graphs(Driver& d) {
-  d.cuGraphCreate = [](Graph* out, unsigned) { return *out = new GraphOfDriver, kSuccess; };
+  d.cuGraphCreate = [](Graph* out, unsigned) { return *out = kept<GraphOfDriver>(), kSuccess; };
   d.cuGraphDestroy = [](Graph) { return kSuccess; };  // nodes are shared with copies
   d.cuGraphAddEmptyNode = [](GraphNode* out, Graph graph, const GraphNode* after, size_t count) {
     return *out = add_node(graph, after, count), kSuccess;
