@@ -39,7 +39,7 @@ void run_parts(const Plan& plan, std::span<const Bound> inputs, const Scalar* sc
 
 /// Throws the error under way of a step that runs later than its call: with the op and the user's
 /// line, or the line `inside` it.
-[[noreturn]] void throw_with_place(const Step& step, Loc inside = {});
+[[noreturn]] void throw_with_place(const Plan& plan, const Step& step, Loc inside = {});
 
 /// Tells of a run from construction to destruction, and of the memory then.
 class RunEvents {

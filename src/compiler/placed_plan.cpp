@@ -3,6 +3,7 @@
 #include "compiler/placing.h"
 #include "ir/interned.h"
 #include "ir/rewrite.h"
+#include "plan/run_places.h"
 #include "runtime/device.h"
 
 namespace tn {
@@ -62,7 +63,7 @@ CompileOptions options_of(const PlacedGraph& placed, const GraphPart& part,
 
 /// From what `compile` makes of the parts, by number.
 Compilation joined(const PlacedGraph& placed, const CompileOptions& options,
-                   std::span<const Binding> sizes, DeviceCopies& copies,
+                   std::span<const Binding> sizes, DeviceCopies& copies, std::vector<Loc> recorded,
                    FunctionRef<Compilation(size_t part)> compile) {
   auto made_parts = std::make_shared<std::vector<Compilation>>();
   auto bytes = [&](Val v) {
@@ -71,6 +72,7 @@ Compilation joined(const PlacedGraph& placed, const CompileOptions& options,
   };
   auto parts = std::make_shared<Plan::Parts>();
   parts->is_whole = placed.is_whole;
+  parts->recorded = std::move(recorded);
   for (TypeRef type : placed.graph.types) parts->devices.push_back(type->device);
   for (size_t i = 0; i < placed.parts.size(); ++i) {
     const GraphPart& part = placed.parts[i];
@@ -97,6 +99,7 @@ class Code : public PlacedCode {
  public:
   Code(const Graph& graph, const CompileOptions& options)
       : placed_(place(graph, static_cast<int>(options.constants.size()), options.runtime_scalars)),
+        recorded_(places_in(graph)),
         options_(options) {
     make_lasting(placed_.graph);
     for (const GraphPart& part : placed_.parts) {
@@ -108,7 +111,7 @@ class Code : public PlacedCode {
   }
 
   Compilation compilation(std::span<const Binding> sizes) const override {
-    return joined(placed_, options_, sizes, copies_, [&](size_t part) {
+    return joined(placed_, options_, sizes, copies_, recorded_, [&](size_t part) {
       return parts_[part] ? parts_[part]->compilation(sizes)
                           : unplanned(placed_.parts[part], part_options_[part], sizes);
     });
@@ -116,6 +119,7 @@ class Code : public PlacedCode {
 
  private:
   PlacedGraph placed_;
+  std::vector<Loc> recorded_;
   CompileOptions options_;
   std::vector<CompileOptions> part_options_;
   std::vector<std::unique_ptr<CompiledGraph>> parts_;  // null: the device plans it
@@ -132,12 +136,13 @@ Compilation compile_placed(const Graph& graph, const CompileOptions& options) {
   PlacedGraph placed =
       place(graph, static_cast<int>(options.constants.size()), options.runtime_scalars);
   DeviceCopies copies;
-  Compilation made = joined(placed, options, options.sizes, copies, [&](size_t i) {
-    const GraphPart& part = placed.parts[i];
-    CompileOptions own = options_of(placed, part, options, copies);
-    if (plans_itself(part.device)) return unplanned(part, own, options.sizes);
-    return compilation_of(part.graph, own);
-  });
+  Compilation made =
+      joined(placed, options, options.sizes, copies, places_in(graph), [&](size_t i) {
+        const GraphPart& part = placed.parts[i];
+        CompileOptions own = options_of(placed, part, options, copies);
+        if (plans_itself(part.device)) return unplanned(part, own, options.sizes);
+        return compilation_of(part.graph, own);
+      });
   Held held;  // keys name the types of the whole
   held.add(graph);
   made.plan = std::move(held).owned_by(std::move(made.plan));

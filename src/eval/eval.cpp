@@ -25,6 +25,7 @@
 #include "mesh/mesh_defaults.h"
 #include "observe/instruction_log.h"
 #include "observe/op_events.h"
+#include "plan/run_places.h"
 #include "runtime/device.h"
 #include "runtime/own_thread.h"
 
@@ -334,6 +335,10 @@ void Flush::run_plan(const HotPath::Choice& chosen) {
   if (chosen.alone) alone.emplace();
   std::optional<Loan> loan;
   if (!dying.empty()) loan.emplace(*this, plan);
+  std::optional<RunPlacesScope> places;
+  auto place = [&](size_t i) { return walk.nodes[i]->loc; };
+  if (PlacesRef now = other_places(plan, walk.nodes.size(), place))
+    places.emplace(RunPlaces{plan.parts, std::move(now)});
   using Clock = std::chrono::steady_clock;
   Clock::time_point began = chosen.measured ? Clock::now() : Clock::time_point();
   IndexChecks checked;

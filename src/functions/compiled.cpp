@@ -215,6 +215,11 @@ std::shared_ptr<const Compiled::Ready> Compiled::make_ready(std::span<const Bind
     made->alone = tuned_choice_ && tuned_choice_->alone;
   }
   made->ops = op_list(traced_.graph);
+  if (made->plan->parts) {
+    std::vector<Loc> traced = places_in(traced_.graph);
+    made->places = {made->plan->parts,
+                    other_places(*made->plan, traced.size(), [&](size_t i) { return traced[i]; })};
+  }
   for (const Binding& b : sizes) made->sizes.push_back(b.value);
   std::vector<Replacement> values = replacements(sizes);
   for (size_t i = 0; i < traced_.results; ++i)
@@ -241,6 +246,8 @@ void Compiled::run_ready(const Ready& ready, bool keeps_lock, std::span<const Bo
   constexpr uint32_t kMeasuredOf = 32;
   std::optional<OnOwnThread> alone;
   if (ready.alone) alone.emplace();
+  std::optional<RunPlacesScope> places;
+  if (ready.places.now) places.emplace(ready.places);
   bool measured =
       demands_.keeps_lock &&
       (!keeps_lock || ready.runs.fetch_add(1, std::memory_order_relaxed) % kMeasuredOf == 0);

@@ -10,6 +10,7 @@
 #include "functions/pattern.h"
 #include "functions/traced.h"
 #include "observe/explain.h"
+#include "plan/run_places.h"
 #include "tenon/compile.h"
 
 namespace tn {
@@ -101,6 +102,7 @@ class Compiled {
     std::shared_ptr<const Plan> plan;
     std::vector<TypeRef> types;              // of the results
     OpListRef ops;                           // for watchers of events
+    RunPlaces places;                        // of the trace
     bool lasts = true;                       // false: a better plan is being made
     bool alone = false;                      // it runs on the calling thread
     mutable std::atomic<float> seconds = 1;  // of the run that was measured last

@@ -293,7 +293,8 @@ void MeshRuntime::run(const std::shared_ptr<const PlacedPlan>& placed,
     fail_not_met(error);
   } catch (const Error&) {
     auto failed = std::ranges::find(runs, true, &WorkerRun::failed);
-    if (failed != runs.end() && failed->at) throw_with_place(*failed->at, failed->loc);
+    if (failed != runs.end() && failed->at)
+      throw_with_place(*plan->made.plan, *failed->at, failed->loc);
     throw;
   }
   taken.done = true;

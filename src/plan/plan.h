@@ -192,6 +192,7 @@ struct Plan {
     std::vector<Device> devices;  // of values, by number
     std::vector<Part> list;
     std::vector<Wanted> outputs;
+    std::vector<Loc> recorded;  // places of the graph's ops, without numbers: plan/run_places.h
   };
   std::shared_ptr<const Parts> parts = {};
   /// Of a device that plans its parts itself. Such a plan has no steps and no blocks.

@@ -226,6 +226,85 @@ with tn.device("emu:0"):
             child.send_signal(signal.SIGKILL)
 
 
+class TestLinesOfSharedPlans:
+    """Programs that record the same ops share a plan, and errors name the lines of the program
+    that runs."""
+
+    def place_of_error(self, call, *args):
+        with pytest.raises(IndexError, match="is out of bounds for axis 0 of extent 4") as error:
+            call(*args).tolist()
+        return str(error.value)
+
+    @pytest.mark.parametrize("device", [A, "cpu"])
+    def test_flushes(self, device):
+        x, i = tn.arange(4.0, device=device), tn.array([3], device=device)
+
+        def first(i):
+            return tn.take(x, i + 5) * 3.0
+
+        def second(i):
+            moved = i + 5
+            return tn.take(x, moved) * 3.0
+
+        for f, line in ((first, 1), (second, 2), (first, 1)):
+            line += f.__code__.co_firstlineno
+            assert f"{__file__}:{line}, in {f.__name__}" in self.place_of_error(f, i)
+
+    def test_a_loop_and_the_same_written_out(self):
+        x = tn.arange(4.0, device=A)
+
+        def looped(i):
+            total = tn.zeros(1, device=A)
+            for k in range(3):
+                total = total + tn.take(x, i + k)
+            return total
+
+        def written_out(i):
+            total = tn.zeros(1, device=A)
+            total = total + tn.take(x, i + 0)
+            total = total + tn.take(x, i + 1)
+            total = total + tn.take(x, i + 2)
+            return total
+
+        assert looped(tn.array([1], device=A)).tolist() == [6]
+        for start, line in ((2, 4), (3, 3), (4, 2)):
+            at = written_out.__code__.co_firstlineno + line
+            text = self.place_of_error(written_out, tn.array([start], device=A))
+            assert f"{__file__}:{at}, in written_out" in text
+        at = looped.__code__.co_firstlineno + 3
+        text = self.place_of_error(looped, tn.array([2], device=A))
+        assert f"{__file__}:{at}, in looped" in text
+
+    def test_plans_that_are_compiled_because_they_are_hot(self):
+        x = tn.arange(4.0, device=A)
+
+        def first(i):
+            return tn.take(x, i + 7) - 3.0
+
+        def second(i):
+            return tn.take(x, i + 7) - 3.0
+
+        with tn.set_auto_compile(True, threshold=1):
+            for _ in range(8):
+                assert first(tn.array([-7], device=A)).tolist() == [-3]
+            for f in (second, first):
+                at = f"{__file__}:{f.__code__.co_firstlineno + 1}, in {f.__name__}"
+                assert at in self.place_of_error(f, tn.array([3], device=A))
+
+    def test_compiled_functions(self):
+        def first(x, i):
+            return tn.take(x, i * 3) + 9.0
+
+        def second(x, i):
+            return tn.take(x, i * 3) + 9.0
+
+        x, i = tn.arange(4.0, device=A), tn.array([3], device=A)
+        with tn.debug_indices():
+            for f in (first, second):
+                text = self.place_of_error(tn.compile(f), x, i)
+                assert f"{__file__}:{f.__code__.co_firstlineno + 1}, in {f.__name__}" in text
+
+
 class TestBytesThatTravel:
     """One number of a large tensor takes its own bytes to a device, not those behind it."""
 

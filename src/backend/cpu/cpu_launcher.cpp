@@ -14,6 +14,7 @@
 #include "ir/place.h"
 #include "loop/interpreter.h"
 #include "ops/index_bounds.h"
+#include "plan/run_places.h"
 #include "plan/split_form.h"
 #include "runtime/device.h"
 #include "runtime/memory_blocks.h"
@@ -238,8 +239,8 @@ void run_step(const Step& step, void* const* buffers, const Scalar* scalars) {
   launch(step, {buffers, scalars});
 }
 
-void throw_with_place(const Step& step, Loc inside) {
-  Loc loc = inside ? inside : step.loc;
+void throw_with_place(const Plan& plan, const Step& step, Loc inside) {
+  Loc loc = place_of(plan, step, inside);
   struct At {  // the call that evaluates is not the place of the op
     Loc before;
     ~At() { current_loc = before; }

@@ -6,6 +6,7 @@
 #include "backend/cuda/cuda_runtime.h"
 #include "base/error.h"
 #include "base/interrupt.h"
+#include "plan/run_places.h"
 #include "runtime/device.h"
 
 namespace tn::cuda {
@@ -20,8 +21,8 @@ bool waits_for_steps() {
 }
 
 /// "softmax (train.py:31, in loss)".
-std::string name_of(const Step& step) {
-  std::string place = to_text(step.loc);
+std::string name_of(const Plan& plan, const Step& step) {
+  std::string place = to_text(place_of(plan, step));
   return place.empty() ? step.name : format("{} ({})", step.name, place);
 }
 
@@ -58,11 +59,12 @@ class GpuBodies final : public BodyRunner {
 }  // namespace
 
 std::function<std::string()> PlanRun::name_of_plan() const {
-  return [plan = placed_->plan] {
+  return [plan = placed_->plan, places = run_places] {
+    RunPlacesScope recorded(places);
     constexpr size_t kMost = 4;
     std::string names;
     for (size_t i = 0; i < std::min(plan->steps.size(), kMost); ++i)
-      names += format("{}{}", i ? ", " : "", name_of(plan->steps[i]));
+      names += format("{}{}", i ? ", " : "", name_of(*plan, plan->steps[i]));
     return plan->steps.size() > kMost
                ? format("{} and {} more steps", names, plan->steps.size() - kMost)
                : names;
@@ -109,7 +111,7 @@ void PlanRun::run_unwatched(size_t number) {
         state_.submit_step(number, values_, stream);
         if (times_) times_->end(stream);
       };
-      last_ = gpu_.give(submit, [name = name_of(step)] { return name; });
+      last_ = gpu_.give(submit, [name = name_of(memory_.plan, step)] { return name; });
     } else if (const auto* control = std::get_if<ControlStep>(&step.what)) {
       std::vector<void*> buffers;
       for (int32_t b : step.buffers) buffers.push_back(values_.address[static_cast<size_t>(b)]);
@@ -122,13 +124,14 @@ void PlanRun::run_unwatched(size_t number) {
       run_on_host(step);
     }
   } catch (const UserError&) {
-    throw_with_place(step);
+    throw_with_place(memory_.plan, step);
   }
   if (!waits_for_steps()) return;
   try {
     gpu_.wait(last_);
   } catch (const InternalError& error) {
-    throw_internal(format("cuda:{}: {} failed: {}", gpu_.index, name_of(step), error.what()));
+    throw_internal(
+        format("cuda:{}: {} failed: {}", gpu_.index, name_of(memory_.plan, step), error.what()));
   }
 }
 

@@ -18,6 +18,7 @@
 #include "base/interrupt.h"
 #include "ops/index_bounds.h"
 #include "ops/op_decls.h"
+#include "plan/run_places.h"
 #include "runtime/device.h"
 #include "tenon/callback.h"
 
@@ -179,8 +180,9 @@ class Emulated : public DeviceRuntime {
     give_results({plan, in, placed->constants, given_blocks.data()}, outputs);
     std::vector<uint64_t> numbers = needed(in);
     std::vector<Scalar> given(scalars, scalars + plan.scalars);
-    auto work = [=, checked = ops::indices_are_checked]() mutable {
+    auto work = [=, checked = ops::indices_are_checked, places = run_places]() mutable {
       ops::indices_are_checked = checked;
+      RunPlacesScope recorded(std::move(places));
       const Step* at = nullptr;
       try {
         RunMemory memory{*placed->plan, in, placed->constants, blocks.data()};
@@ -188,7 +190,7 @@ class Emulated : public DeviceRuntime {
         memory.find(address.data(), to_host);
         run_steps(memory, address.data(), given.data(), nullptr, &at);
       } catch (const UserError&) {
-        if (at) throw_with_place(*at);
+        if (at) throw_with_place(*placed->plan, *at);
         throw;
       }
     };

@@ -1,0 +1,41 @@
+#include "plan/run_places.h"
+
+#include "ir/graph.h"
+
+namespace tn {
+
+std::vector<Loc> places_in(const Graph& graph) {
+  std::vector<Loc> places;
+  for (const GraphOp& op : graph.ops)
+    if (op.op != &scalar_leaf) places.push_back(op.loc);
+  return places;
+}
+
+PlacesRef other_places(const Plan& plan, size_t count, FunctionRef<Loc(size_t)> place) {
+  if (!plan.parts || plan.parts->recorded.size() != count) return nullptr;
+  size_t same = 0;
+  while (same < count && plan.parts->recorded[same].bits == place(same).bits) ++same;
+  if (same == count) return nullptr;
+  std::vector<Loc> now(count);
+  for (size_t i = 0; i < count; ++i) now[i] = place(i);
+  return std::make_shared<const std::vector<Loc>>(std::move(now));
+}
+
+Loc place_of(const Plan& plan, const Step& step, Loc inside) {
+  Loc planned = inside ? inside : step.loc;
+  if (!run_places.now) return planned;
+  std::vector<Loc> found;
+  const std::vector<Loc>& recorded = run_places.parts->recorded;
+  for (size_t i = 0; i < recorded.size(); ++i)
+    if (recorded[i].bits == planned.bits) found.push_back((*run_places.now)[i]);
+  if (found.empty()) return planned;
+  // The ops of a loop have one place. Their steps are in the order of the ops.
+  size_t before = 0, steps = 0;
+  for_each_part(std::span<const Step>(plan.steps), [&](const Step& other) {
+    if (&other == &step) before = steps;
+    steps += other.loc.bits == step.loc.bits;
+  });
+  return found[steps ? before * found.size() / steps : 0];
+}
+
+}  // namespace tn

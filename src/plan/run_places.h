@@ -1,0 +1,42 @@
+#pragma once
+// The user's lines in errors of a run. Programs that record the same ops on different lines share
+// a plan, and the places in it are those of the program that it was made for.
+#include "base/function_ref.h"
+#include "plan/plan.h"
+
+namespace tn {
+
+struct Graph;
+
+using PlacesRef = std::shared_ptr<const std::vector<Loc>>;
+
+/// Where the ops of a run were recorded, if not where those of its plan were.
+struct RunPlaces {
+  std::shared_ptr<const Plan::Parts> parts = {};
+  PlacesRef now = {};  // by op, as Plan::Parts::recorded; null: the places of the plan hold
+};
+
+/// Of the runs that this thread begins. A device that works later keeps a copy.
+inline thread_local RunPlaces run_places;
+
+class RunPlacesScope {
+ public:
+  explicit RunPlacesScope(RunPlaces places) : before_(std::exchange(run_places, places)) {}
+  ~RunPlacesScope() { run_places = std::move(before_); }
+  RunPlacesScope(const RunPlacesScope&) = delete;
+
+ private:
+  RunPlaces before_;
+};
+
+/// Of `count` ops that `plan` serves, recorded at `place(i)`. Null if the plan has these places, or
+/// none: errors of the host are reported by the call that runs it.
+PlacesRef other_places(const Plan& plan, size_t count, FunctionRef<Loc(size_t)> place);
+
+/// The places of the ops of a graph, without its numbers.
+std::vector<Loc> places_in(const Graph& graph);
+
+/// The user's place of a step of `plan`, or of what runs `inside` it.
+Loc place_of(const Plan& plan, const Step& step, Loc inside = {});
+
+}  // namespace tn
