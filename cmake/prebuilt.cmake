@@ -3,11 +3,11 @@
 # says what it cannot do then.
 #
 # libtenon_rt has no such code: executables bring what they need of it (library_code in
-# cuda_library.h), if its version is that of what launches it.
+# cuda_library.h), if its version is that of what launches it. The version is of the device code's
+# sources alone: they include nothing else, and define names, parameters and shapes of launches.
 if(CMAKE_SCRIPT_MODE_FILE AND names)
-  file(GLOB files ${include}/backend/cuda/*.cpp ${include}/backend/cuda/*.h
-       ${include}/backend/cuda/prebuilt/*.cu ${include}/backend/cuda/prebuilt/*.cuh
-       ${include}/backend/cuda/prebuilt/*.h)
+  file(GLOB files ${include}/backend/cuda/prebuilt/*.cu ${include}/backend/cuda/prebuilt/*.cuh
+       ${include}/backend/cuda/prebuilt/*.h ${CMAKE_SCRIPT_MODE_FILE})
   list(SORT files)
   set(sums "")
   foreach(file ${files})
@@ -102,8 +102,7 @@ function(tenon_add_prebuilt target)
       COMMENT "Compiling device code")
     target_sources(${target} PRIVATE ${out})
   endforeach()
-  file(GLOB launchers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/backend/cuda/*.cpp
-       ${PROJECT_SOURCE_DIR}/src/backend/cuda/*.h ${folder}/*.cu)
+  file(GLOB device_sources CONFIGURE_DEPENDS ${folder}/*.cu)
   string(REPLACE ";" "," names "${names}")
   foreach(kind library rt)
     set(out ${PROJECT_BINARY_DIR}/${kind}_prebuilt.cpp)
@@ -118,6 +117,6 @@ function(tenon_add_prebuilt target)
       OUTPUT ${out}
       COMMAND ${CMAKE_COMMAND} -D names=${names} -D is_rt=${is_rt} -D out=${out}
               -D include=${PROJECT_SOURCE_DIR}/src -P ${script}
-      DEPENDS ${launchers} ${headers} ${script})
+      DEPENDS ${device_sources} ${headers} ${script})
   endforeach()
 endfunction()

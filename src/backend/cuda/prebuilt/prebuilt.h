@@ -24,7 +24,7 @@ struct Prebuilt {
 };
 /// All of them by name: "convolution".
 std::span<const Prebuilt> prebuilt();
-/// Changes with the code and with what launches it.
+/// Changes with the sources of the code, which define its parameters too.
 std::string_view prebuilt_version();
 
 }  // namespace tn::cuda
