@@ -53,7 +53,7 @@ ulp: checks
 
 # On a machine with a GPU. STEPS="cpp smoke": some of its parts.
 test-cuda: checks
-	@STEPS="$(or $(STEPS),doctor cpp gpu smoke python)" tools/test_cuda.sh
+	@STEPS="$(or $(STEPS),doctor cpp gpu rt smoke python)" tools/test_cuda.sh
 bench-cuda: build
 	@STEPS=bench tools/test_cuda.sh
 

@@ -5,8 +5,9 @@
 # Objects that both libraries are linked from.
 set(rt_shared base runtime storage ops backend backend/cpu backend/cpu/library
     backend/cpu/kernels)
-# Compiled again, to be small: graphs, plans and the interpreter are not hot there.
-set(rt_small ir loop compiler executable)
+# Compiled again, to be small: graphs, plans and the interpreter are not hot there, and what GPUs
+# run is none of this code.
+set(rt_small ir loop compiler executable backend/cuda)
 
 # Those of some paths that lie in one of these folders of src.
 function(tenon_in_folders found folders)
@@ -31,17 +32,19 @@ endfunction()
 
 function(tenon_add_rt)
   tenon_in_folders(small "${rt_small}" ${sources})
-  # The interpreter serves the few kernels that have no code: one level of it is enough.
-  set(interpreter ${level_sources})
-  list(FILTER interpreter INCLUDE REGEX "/interp_")
+  # The interpreter serves the few kernels that have no code: one level of it is enough. At that
+  # level, of processors without AVX2, only products and convolutions are worth their size.
+  set(small_at_v2 "/(interp_.*|attention_rows|fourier_transform|rank_fold)\\.level\\.cpp")
+  set(lowest ${level_sources})
+  list(FILTER lowest INCLUDE REGEX ${small_at_v2})
 
   add_library(tenon_rt_small OBJECT ${small})
   target_precompile_headers(tenon_rt_small PRIVATE ${precompiled})
   tenon_compile_in_groups(tenon_rt_small)
-  add_library(tenon_rt_interpreter OBJECT ${interpreter})
-  target_compile_definitions(tenon_rt_interpreter PRIVATE TN_LEVEL=v2)
-  set_target_properties(tenon_rt_interpreter PROPERTIES UNITY_BUILD OFF)
-  foreach(part tenon_rt_small tenon_rt_interpreter)
+  add_library(tenon_rt_v2 OBJECT ${lowest})
+  target_compile_definitions(tenon_rt_v2 PRIVATE TN_LEVEL=v2)
+  set_target_properties(tenon_rt_v2 PROPERTIES UNITY_BUILD OFF)
+  foreach(part tenon_rt_small tenon_rt_v2)
     target_link_libraries(${part} PRIVATE tenon_private)
     target_compile_options(${part} PRIVATE $<$<CONFIG:Release>:-Os>)
     target_include_directories(${part} PRIVATE ${PROJECT_SOURCE_DIR}/include)
@@ -51,16 +54,17 @@ function(tenon_add_rt)
   endforeach()
   list(APPEND objects $<TARGET_OBJECTS:tenon_shared> $<TARGET_OBJECTS:tenon_level_v3>
        $<TARGET_OBJECTS:tenon_level_v4>
-       "$<FILTER:$<TARGET_OBJECTS:tenon_level_v2>,EXCLUDE,/interp_>")
+       "$<FILTER:$<TARGET_OBJECTS:tenon_level_v2>,EXCLUDE,${small_at_v2}>")
 
-  add_library(tenon_rt SHARED ${objects} ${ARGN})
+  add_library(tenon_rt SHARED ${objects} ${rt_prebuilt} ${ARGN})
   add_library(tenon::rt ALIAS tenon_rt)
   set_source_files_properties(${PROJECT_SOURCE_DIR}/src/c_api/c_api.cpp PROPERTIES
                               COMPILE_DEFINITIONS TENON_VERSION="${PROJECT_VERSION}")
+  target_compile_options(tenon_rt PRIVATE $<$<CONFIG:Release>:-Os>)
   target_include_directories(
     tenon_rt PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
                     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-  target_precompile_headers(tenon_rt REUSE_FROM tenon_shared)
+  target_precompile_headers(tenon_rt REUSE_FROM tenon_rt_small)
   set(exports ${PROJECT_SOURCE_DIR}/cmake/rt.exports)
   target_link_libraries(tenon_rt PRIVATE $<BUILD_INTERFACE:tenon_private> zstd::libzstd_static
                                          Threads::Threads ${CMAKE_DL_LIBS})

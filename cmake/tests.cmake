@@ -42,6 +42,17 @@ int main(int argc, char** argv) {
   add_test(NAME tenon_tests COMMAND tenon_tests WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
 endif()
 
+# The mock of the CUDA driver as a library, which libtenon_rt finds as it finds the driver.
+if(TARGET tenon_rt)
+  add_library(tenon_mock_cuda SHARED EXCLUDE_FROM_ALL
+              ${PROJECT_SOURCE_DIR}/src/backend/cuda/mock/mock_driver.cpp
+              ${PROJECT_SOURCE_DIR}/tests/cuda/mock_libcuda.cpp)
+  target_link_libraries(tenon_mock_cuda PRIVATE tenon_private)
+  set_target_properties(tenon_mock_cuda PROPERTIES OUTPUT_NAME cuda SOVERSION 1
+                        LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/mock_cuda)
+  add_dependencies(checks tenon_mock_cuda)
+endif()
+
 # tests/allocations: a program of its own, which replaces malloc; sanitizers have theirs.
 if(NOT CMAKE_BUILD_TYPE MATCHES "Asan|Tsan")
   tenon_add_check(tenon_allocations ${PROJECT_SOURCE_DIR}/tests/allocations/failing_allocations.cpp)

@@ -5,14 +5,18 @@
  *     if (!f) { puts(tenon_rt_error()); return 1; }
  *     int64_t shape[] = {1, 2};
  *     float x[] = {1, 2};
- *     tenon_rt_tensor in = {TENON_RT_F32, 2, shape, x, 0}, out;
+ *     tenon_rt_tensor in = {TENON_RT_F32, 2, shape, x, 0, 0}, out;
  *     if (tenon_rt_run(f, &in, 1, &out, 1)) { puts(tenon_rt_error()); return 1; }
  *     ... out.data ...
  *     tenon_rt_release(&out);
  *     tenon_rt_close(f);
  *
  * Functions that fail return null or a nonzero code; tenon_rt_error() then returns the message.
- * Any number of threads may call an executable concurrently. */
+ * Any number of threads may call an executable concurrently.
+ *
+ * NVIDIA GPUs: tenon_rt_load_on("f.tnx", 0, "cuda") runs the code that the file has for the GPU; it
+ * never runs on the CPU instead. The driver is loaded by this call. tenon_rt_run copies inputs
+ * there and results back; tenon_rt_run_on_device leaves results there. */
 #ifndef TENON_RT_H
 #define TENON_RT_H
 #include <stddef.h>
@@ -45,14 +49,15 @@ typedef enum tenon_rt_dtype {
   TENON_RT_C128 = 16
 } tenon_rt_dtype;
 
-/* Elements in row-major order. A size input is a tensor of rank 0 and type i64. Inputs
+/* Elements in row-major order. A size input is a tensor of rank 0 and type i64, on the host. Inputs
  * are only read. */
 typedef struct tenon_rt_tensor {
   tenon_rt_dtype dtype;
   int32_t rank;
   const int64_t* shape;
   void* data;
-  void* owner; /* of results: released by tenon_rt_release. 0 for what the caller owns */
+  void* owner;    /* of results: released by tenon_rt_release. 0 for what the caller owns */
+  int32_t device; /* where data is: 0 is the host, 1 the memory of "cuda:0", 2 of "cuda:1", ... */
 } tenon_rt_tensor;
 
 typedef struct tenon_rt_size {
@@ -77,6 +82,9 @@ enum {
 };
 
 tenon_rt_executable* tenon_rt_load(const char* path, uint32_t flags);
+/* The same, to run on `device`: "cpu", "cuda" (the first GPU) or "cuda:1". Fails without a driver,
+ * without such a GPU, and if the file has no code that it runs. */
+tenon_rt_executable* tenon_rt_load_on(const char* path, uint32_t flags, const char* device);
 void tenon_rt_close(tenon_rt_executable* f);
 
 /* Bytes of an element; 0 if there is no such type. */
@@ -85,13 +93,32 @@ size_t tenon_rt_inputs(const tenon_rt_executable* f);
 size_t tenon_rt_outputs(const tenon_rt_executable* f);
 /* Valid until the executable is closed; null if there is no such input. */
 const tenon_rt_input* tenon_rt_input_at(const tenon_rt_executable* f, size_t i);
-/* The CPU level whose code runs, "x86-64-v4", or "interpreter". */
+/* What the code that runs was made for: "x86-64-v4", "sm_90", "ptx_80"; or "interpreter". */
 const char* tenon_rt_target(const tenon_rt_executable* f);
+/* "cpu" or "cuda:0". */
+const char* tenon_rt_device(const tenon_rt_executable* f);
 
 /* `inputs` in the order of the signature, sizes among them; `outputs` receives all results, each
- * with its own memory. After a failure they are empty and need no release. */
+ * with its own memory, on the host. After a failure they are empty and need no release. */
 int tenon_rt_run(const tenon_rt_executable* f, const tenon_rt_tensor* inputs, size_t input_count,
                  tenon_rt_tensor* outputs, size_t output_count);
+/* The same, with results on the device of the executable, and without waiting for them. They may be
+ * inputs of further calls. Inputs in memory of the device are not copied.
+ *
+ * `stream` is where the caller's own work is put: a CUstream or cudaStream_t, 0 for the default
+ * stream. Inputs in memory of the device are read after what is on it, and what the caller puts on
+ * it later waits for the results. It must live until the results are released. An executable on the
+ * CPU ignores it. */
+int tenon_rt_run_on_device(const tenon_rt_executable* f, const tenon_rt_tensor* inputs,
+                           size_t input_count, tenon_rt_tensor* outputs, size_t output_count,
+                           void* stream);
+/* Copies elements of the host to the device of an executable: for inputs of many calls. `copy` is
+ * released like a result whose stream is 0. */
+int tenon_rt_to_device(const tenon_rt_executable* f, const tenon_rt_tensor* x,
+                       tenon_rt_tensor* copy);
+/* Copies the elements of a result to the host. Waits for it, and reports what made it fail. */
+int tenon_rt_read(const tenon_rt_tensor* result, void* to);
+/* On a device, its memory is used again after what the caller has put on the stream. */
 void tenon_rt_release(tenon_rt_tensor* result);
 
 /* The message of the latest failed call on this thread; valid until the next call fails. */

@@ -18,7 +18,10 @@ for program in $programs; do
   [ -f build/release/$program ] && strip -o $packed/bin/$program build/release/$program
 done
 library=build/release/libtenon_rt.so
-[ -f $library ] && cp -L $library $packed/bin/libtenon_rt.so.0.1
+if [ -f $library ]; then
+  cp -L $library $packed/bin/libtenon_rt.so.0.1
+  tools/build_run_model.sh $packed/bin $python
+fi
 for library in libyaml-cpp.so.0.7 libmpfr.so.6 libgmp.so.10; do
   found=$(ldconfig -p | sed -n "s/.*$library .*=> //p" | head -n 1)
   [ -n "$found" ] && cp -L "$found" $packed/bin/$library

@@ -3,7 +3,7 @@
 # or in what tools/pack_cuda_test.sh packed elsewhere.
 #
 #     tools/test_cuda.sh [OUT]      logs go to OUT/*.log, build/cuda_logs by default
-#     STEPS="cpp python bench"      which parts; all by default
+#     STEPS="cpp python bench"      which parts; all by default. STEPS=rt: libtenon_rt alone
 #     ROWS="gelu mlp" ROW_LIMIT=60  which rows of bench/cuda, and how many seconds each may take
 #     TESTS="ops:6 nn" LIMIT=240    which files of tests/python, in how many processes, and how long
 #                                   each may take
@@ -11,7 +11,7 @@ set -u
 cd "$(dirname "$0")/.."
 out=${1:-${OUT:-build/cuda_logs}}
 mkdir -p "$out"
-steps=${STEPS:-"doctor cpp gpu smoke python bench"}
+steps=${STEPS:-"doctor cpp gpu rt smoke python bench"}
 tests=${TESTS:-"ops:6 derivatives:6 transforms control_flow_trees compile nn optim amp checkpoints
   executables random lazy"}
 export TENON_CACHE_DIR=${TENON_CACHE_DIR:-/tmp/tenon-cache-$$}
@@ -69,6 +69,18 @@ wants smoke && step 20 attention 100 "$python" tests/cuda/attention.py
 wants smoke && step 12 products 60 "$python" tests/cuda/products.py
 wants cpp && step 8 cpp 120 env TENON_CACHE=0 "$program" -tc='cuda:*'
 wants gpu && step 40 gpu 200 env TENON_TEST_CUDA=1 TENON_CUDA_PRODUCTS=own "$program" -tc='gpu:*'
+if wants rt; then
+  step 12 rt 120 env TENON_TEST_CUDA=1 TENON_CUDA_PRODUCTS=own "$program" -tc='gpu: *runtime*'
+  folder=$bin
+  if [ ! -f "$bin/model.tnx" ]; then
+    folder=$scratch
+    step 4 rt_build 120 tools/build_run_model.sh "$scratch" "$python"
+  fi
+  for language in c cpp; do
+    step 8 rt_$language 60 env TRUST=1 "$folder/run_model_$language" --device cuda \
+      "$folder/model.tnx"
+  done
+fi
 wants smoke && step 70 smoke 150 env TENON_CUDA_PRODUCTS=own "$python" tests/cuda/smoke.py
 if wants python; then
   parts=""

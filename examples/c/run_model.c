@@ -1,7 +1,10 @@
 /* Loads a saved executable, runs it and times it, on data from files or on random numbers.
  *
- *     run_model model.tnx [FILE...]     one raw file per input, "-" for random numbers
+ *     run_model [--device cuda] model.tnx [FILE...]
  *
+ * There is one raw file per input, or "-" for random numbers.
+ *
+ * On a GPU it also times calls whose inputs and results stay there, as a server would chain them.
  * Varying sizes are those that the executable is optimized for. TRUST=1 in the environment allows
  * machine code that was compiled elsewhere. */
 #define _POSIX_C_SOURCE 199309L
@@ -41,7 +44,7 @@ static int prepare(const tenon_rt_input* input, const char* path, tenon_rt_tenso
   int64_t* shape = calloc((size_t)input->rank + 1, sizeof *shape);
   size_t count = 1, bytes = tenon_rt_element_bytes(input->dtype);
   for (int32_t k = 0; k < input->rank; k++) count *= (size_t)(shape[k] = input->sizes[k].opt);
-  *x = (tenon_rt_tensor){input->dtype, input->rank, shape, calloc(count + 1, bytes), 0};
+  *x = (tenon_rt_tensor){input->dtype, input->rank, shape, calloc(count + 1, bytes), 0, 0};
   if (!shape || !x->data) return fprintf(stderr, "run_model: out of memory\n"), 1;
   if (input->is_size) {
     *(int64_t*)x->data = input->sizes[0].opt;
@@ -66,12 +69,46 @@ static void print(const char* name, const tenon_rt_tensor* x) {
   printf("\n");
 }
 
-int main(int argc, char** argv) {
-  if (argc < 2) return fprintf(stderr, "usage: run_model model.tnx [FILE...]\n"), 2;
+/* Inputs are copied to the device once; of the last results, the first is copied back. */
+static int time_on_device(const tenon_rt_executable* f, const tenon_rt_tensor* in, size_t inputs,
+                          tenon_rt_tensor* out, size_t outputs) {
+  enum { kCalls = 10 };
+  tenon_rt_tensor* there = calloc(inputs + 1, sizeof *there);
+  int code = 0;
+  for (size_t i = 0; i < inputs && !code; i++) {
+    there[i] = in[i];
+    if (!tenon_rt_input_at(f, i)->is_size) code = tenon_rt_to_device(f, &in[i], &there[i]);
+  }
   double began = milliseconds();
-  tenon_rt_executable* f = tenon_rt_load(argv[1], getenv("TRUST") ? TENON_RT_TRUST : 0);
+  for (int call = 0; call < kCalls && !code; call++) {
+    for (size_t i = 0; i < outputs; i++) tenon_rt_release(&out[i]);
+    code = tenon_rt_run_on_device(f, there, inputs, out, outputs, 0);
+  }
+  if (!code && outputs > 0) {
+    size_t bytes = tenon_rt_element_bytes(out[0].dtype);
+    for (int32_t k = 0; k < out[0].rank; k++) bytes *= (size_t)out[0].shape[k];
+    void* first = malloc(bytes + 1);
+    code = tenon_rt_read(&out[0], first); /* which waits for the last call */
+    free(first);
+  }
+  if (!code) printf("on the device %.3f ms a call\n", (milliseconds() - began) / kCalls);
+  for (size_t i = 0; i < outputs; i++) tenon_rt_release(&out[i]);
+  for (size_t i = 0; i < inputs; i++)
+    if (there[i].owner) tenon_rt_release(&there[i]);
+  free(there);
+  return code ? failed() : 0;
+}
+
+int main(int argc, char** argv) {
+  const char* device = "cpu";
+  if (argc > 2 && !strcmp(argv[1], "--device")) device = argv[2], argv += 2, argc -= 2;
+  if (argc < 2) return fprintf(stderr, "usage: run_model [--device D] model.tnx [FILE...]\n"), 2;
+  double began = milliseconds();
+  tenon_rt_executable* f =
+      tenon_rt_load_on(argv[1], getenv("TRUST") ? TENON_RT_TRUST : 0, device);
   if (!f) return failed();
-  printf("loaded in %.2f ms, runs %s\n", milliseconds() - began, tenon_rt_target(f));
+  printf("loaded in %.2f ms, runs %s on %s\n", milliseconds() - began, tenon_rt_target(f),
+         tenon_rt_device(f));
 
   size_t inputs = tenon_rt_inputs(f), outputs = tenon_rt_outputs(f);
   tenon_rt_tensor* in = calloc(inputs + 1, sizeof *in);
@@ -97,8 +134,9 @@ int main(int argc, char** argv) {
     print("result", &out[i]);
     tenon_rt_release(&out[i]);
   }
+  int code = strcmp(tenon_rt_device(f), "cpu") ? time_on_device(f, in, inputs, out, outputs) : 0;
   for (size_t i = 0; i < inputs; i++) free((void*)in[i].shape), free(in[i].data);
   free(in), free(out);
   tenon_rt_close(f);
-  return 0;
+  return code;
 }

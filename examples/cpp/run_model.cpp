@@ -1,7 +1,9 @@
 // Loads a saved executable, runs it and times it, on data from files or on random numbers.
 //
-//     run_model model.tnx [FILE...]     one raw file per input, "-" for random numbers
+//     run_model [--device cuda] model.tnx [FILE...]
 //
+// There is one raw file per input, or "-" for random numbers.
+// On a GPU it also times calls whose inputs and results stay there, as a server would chain them.
 // Varying sizes are those that the executable is optimized for. TRUST=1 in the environment allows
 // machine code that was compiled elsewhere.
 #include <tenon/runtime.h>
@@ -44,10 +46,25 @@ void read(const std::string& path, std::vector<char>& bytes) {
     throw rt::Error(path + ": " + std::to_string(bytes.size()) + " bytes are needed");
 }
 
-int run(const std::vector<std::string>& args) {
+/// Inputs are copied to the device once; of the last results, the first is copied back.
+void time_on_device(const rt::Executable& f, const std::vector<rt::Input>& inputs) {
+  constexpr int kCalls = 10;
+  std::vector<rt::Tensor> copies, results;
+  std::vector<rt::Input> there;
+  for (size_t i = 0; i < inputs.size(); ++i)
+    there.push_back(f.input(i).is_size ? inputs[i] : copies.emplace_back(f.to_device(inputs[i])));
   auto began = Clock::now();
-  rt::Executable f(args.at(0), {.trust = std::getenv("TRUST") != nullptr});
-  std::printf("loaded in %.2f ms, runs %s\n", milliseconds_since(began), f.target().c_str());
+  for (int call = 0; call < kCalls; ++call) results = f.run_on_device(there);
+  if (!results.empty() && results[0].dtype() == TENON_RT_F32)
+    results[0].to_vector<float>();  // which waits for the last call
+  std::printf("on the device %.3f ms a call\n", milliseconds_since(began) / kCalls);
+}
+
+int run(const std::vector<std::string>& args, const std::string& device) {
+  auto began = Clock::now();
+  rt::Executable f(args.at(0), {.trust = std::getenv("TRUST") != nullptr, .device = device});
+  std::printf("loaded in %.2f ms, runs %s on %s\n", milliseconds_since(began), f.target().c_str(),
+              f.device().c_str());
 
   std::vector<std::vector<char>> memory(f.inputs());
   std::vector<rt::Input> inputs;
@@ -83,13 +100,21 @@ int run(const std::vector<std::string>& args) {
       for (const rt::Tensor& y : results) std::printf("result: %s\n", text_of(y.shape()).c_str());
   }
   std::printf("best call %.3f ms\n", best);
+  if (f.device() != "cpu") time_on_device(f, inputs);
   return 0;
 }
 
 int main(int argc, char** argv) {
-  if (argc < 2) return std::fprintf(stderr, "usage: run_model model.tnx [FILE...]\n"), 2;
+  std::vector<std::string> args(argv + 1, argv + argc);
+  std::string device = "cpu";
+  if (args.size() > 2 && args[0] == "--device") {
+    device = args[1];
+    args.erase(args.begin(), args.begin() + 2);
+  }
+  if (args.empty())
+    return std::fprintf(stderr, "usage: run_model [--device D] model.tnx [FILE...]\n"), 2;
   try {
-    return run({argv + 1, argv + argc});
+    return run(args, device);
   } catch (const rt::Error& error) {
     std::fprintf(stderr, "run_model: %s\n", error.what());
     return 1;

@@ -6,6 +6,9 @@
 //     std::vector<float> x{1, 2};
 //     auto results = f({{x, {1, 2}}});
 //     std::span<const float> y = results[0].data<float>();
+//
+// On a GPU: Executable f("f.tnx", {.device = "cuda"}). Results of f.run_on_device stay there, and
+// may be inputs of further calls.
 #include <complex>
 #include <cstdint>
 #include <initializer_list>
@@ -46,11 +49,12 @@ constexpr tenon_rt_dtype dtype_of() {
                 "Input(dtype, data, shape)");
 }
 
-/// Elements owned by the caller, valid until the call returns. They are not copied.
+/// Elements owned by the caller, valid until the call returns. Copied only from the host to a GPU.
 class Input {
  public:
-  Input(tenon_rt_dtype dtype, const void* data, std::vector<int64_t> shape)
-      : dtype_(dtype), data_(data), shape_(std::move(shape)) {}
+  /// `device`: where `data` is, as in tenon_rt_tensor: 0 is the host, 1 the memory of "cuda:0".
+  Input(tenon_rt_dtype dtype, const void* data, std::vector<int64_t> shape, int32_t device = 0)
+      : dtype_(dtype), data_(data), shape_(std::move(shape)), device_(device) {}
   /// From any contiguous range: std::vector, std::array, std::span.
   template <std::ranges::contiguous_range R>
   Input(const R& elements, std::vector<int64_t> shape)
@@ -67,14 +71,16 @@ class Input {
 
   tenon_rt_tensor get() const {
     const void* data = is_size_ ? &size_ : data_;
-    return {dtype_, static_cast<int32_t>(shape_.size()), shape_.data(), const_cast<void*>(data),
-            nullptr};
+    return {dtype_,        static_cast<int32_t>(shape_.size()),
+            shape_.data(), const_cast<void*>(data),
+            nullptr,       device_};
   }
 
  private:
   tenon_rt_dtype dtype_;
   const void* data_ = nullptr;
   std::vector<int64_t> shape_;
+  int32_t device_ = 0;
   bool is_size_ = false;
   int64_t size_ = 0;
 };
@@ -97,18 +103,32 @@ class Tensor {
     for (int64_t size : shape()) count *= static_cast<size_t>(size);
     return count;
   }
+  int32_t device() const { return at_.device; }  // as of an Input
   void* data() const { return at_.data; }
-  /// The elements, which must be of that type.
+  /// The elements, which must be of that type, and on the host.
   template <class T>
   std::span<T> data() const {
-    if (dtype_of<std::remove_const_t<T>>() != at_.dtype)
-      throw Error("the result has elements of another type");
+    check_type<T>();
+    if (device()) throw Error("the result is on a GPU: to_vector() copies it to the host");
     return {static_cast<T*>(at_.data), size()};
   }
+  /// A copy of the elements on the host. Waits for them.
+  template <class T>
+  std::vector<T> to_vector() const {
+    check_type<T>();
+    std::vector<T> copy(size());
+    if (tenon_rt_read(&at_, copy.data())) throw Error(tenon_rt_error());
+    return copy;
+  }
   /// As an argument of the next call.
-  operator Input() const { return {at_.dtype, at_.data, {shape().begin(), shape().end()}}; }
+  operator Input() const { return {dtype(), data(), {shape().begin(), shape().end()}, device()}; }
 
  private:
+  template <class T>
+  void check_type() const {
+    if (dtype_of<std::remove_const_t<T>>() != at_.dtype)
+      throw Error("the result has elements of another type");
+  }
   tenon_rt_tensor at_;
 };
 
@@ -117,6 +137,7 @@ struct LoadOptions {
   /// Whether checksums are verified. true: of the whole file, when loading. false: not of weights.
   /// Not set: of the whole file, when loading or, if it is large, in the first call.
   std::optional<bool> verify = {};
+  std::string device = "cpu";  // or "cuda" (the first GPU), "cuda:1"
 
   uint32_t flags() const {
     uint32_t flags = trust ? uint32_t{TENON_RT_TRUST} : 0;
@@ -128,8 +149,9 @@ struct LoadOptions {
 /// A loaded file. Any number of threads may call it concurrently.
 class Executable {
  public:
-  explicit Executable(const std::string& path, LoadOptions options = {})
-      : f_(tenon_rt_load(path.c_str(), options.flags()), tenon_rt_close) {
+  explicit Executable(const std::string& path, const LoadOptions& options = {})
+      : f_(tenon_rt_load_on(path.c_str(), options.flags(), options.device.c_str()),
+           tenon_rt_close) {
     if (!f_) throw Error(tenon_rt_error());
   }
 
@@ -139,21 +161,40 @@ class Executable {
     if (const tenon_rt_input* found = tenon_rt_input_at(f_.get(), i)) return *found;
     throw Error(tenon_rt_error());
   }
-  /// The CPU level whose code runs, "x86-64-v4", or "interpreter".
+  /// What the code that runs was made for: "x86-64-v4", "sm_90", "ptx_80"; or "interpreter".
   std::string target() const { return tenon_rt_target(f_.get()); }
+  std::string device() const { return tenon_rt_device(f_.get()); }  // "cpu" or "cuda:0"
 
+  /// Results are on the host.
   std::vector<Tensor> operator()(std::span<const Input> inputs) const {
-    std::vector<tenon_rt_tensor> in, out(outputs());
-    for (const Input& input : inputs) in.push_back(input.get());
-    if (tenon_rt_run(f_.get(), in.data(), in.size(), out.data(), out.size()))
-      throw Error(tenon_rt_error());
-    return {out.begin(), out.end()};
+    return run(inputs, [](auto... call) { return tenon_rt_run(call...); });
   }
   std::vector<Tensor> operator()(std::initializer_list<Input> inputs) const {
     return (*this)(std::span<const Input>(inputs.begin(), inputs.size()));
   }
+  /// Results stay on the device, and are not waited for. `stream` is that of the caller's own work
+  /// (tenon_rt_run_on_device).
+  std::vector<Tensor> run_on_device(std::span<const Input> inputs, void* stream = nullptr) const {
+    return run(inputs, [&](auto... call) { return tenon_rt_run_on_device(call..., stream); });
+  }
+  std::vector<Tensor> run_on_device(std::initializer_list<Input> in, void* stream = nullptr) const {
+    return run_on_device(std::span<const Input>(in.begin(), in.size()), stream);
+  }
+  /// A copy on the device, for many calls.
+  Tensor to_device(const Input& input) const {
+    tenon_rt_tensor in = input.get(), copy;
+    if (tenon_rt_to_device(f_.get(), &in, &copy)) throw Error(tenon_rt_error());
+    return Tensor(copy);
+  }
 
  private:
+  template <class Run>
+  std::vector<Tensor> run(std::span<const Input> inputs, Run run) const {
+    std::vector<tenon_rt_tensor> in, out(outputs());
+    for (const Input& input : inputs) in.push_back(input.get());
+    if (run(f_.get(), in.data(), in.size(), out.data(), out.size())) throw Error(tenon_rt_error());
+    return {out.begin(), out.end()};
+  }
   std::unique_ptr<tenon_rt_executable, void (*)(tenon_rt_executable*)> f_;
 };
 

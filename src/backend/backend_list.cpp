@@ -1,5 +1,5 @@
-// The kinds of device that there are. The CPU is always among them; the code generator of another
-// kind registers its backend, so that libtenon_rt, which has none, leaves that kind out.
+// The kinds of device that there are. The CPU is always among them; backends of other kinds register
+// themselves where they are linked.
 #include <atomic>
 
 #include "backend/cpu/cpu_backend.h"

@@ -7,11 +7,13 @@
 #include <cstring>
 #include <new>
 
+#include "backend/cuda/lending.h"
 #include "base/error.h"
 #include "executable/program.h"
 #include "ir/dtype.h"
 #include "ir/interned.h"
 #include "ops/effects.h"
+#include "runtime/device.h"
 #include "runtime/threads.h"
 
 static_assert(TENON_RT_BOOL == int(tn::DType::b1) && TENON_RT_I8 == int(tn::DType::i8) &&
@@ -26,6 +28,8 @@ static_assert(TENON_RT_BOOL == int(tn::DType::b1) && TENON_RT_I8 == int(tn::DTyp
 
 struct tenon_rt_executable {
   std::shared_ptr<const tn::Program> program;
+  tn::Device device;
+  std::string device_name;
   std::vector<std::vector<tenon_rt_size>> sizes;  // by input
   std::vector<tenon_rt_input> inputs;
 };
@@ -74,9 +78,11 @@ std::vector<tenon_rt_size> sizes_of(const InputSignature& input) {
   return sizes;
 }
 
-tenon_rt_executable* describe(std::shared_ptr<const Program> program) {
+tenon_rt_executable* describe(std::shared_ptr<const Program> program, Device device) {
   auto f = std::make_unique<tenon_rt_executable>();
   f->program = std::move(program);
+  f->device = device;
+  f->device_name = to_text(device);
   for (const InputSignature& input : f->program->signature().inputs) {
     const std::vector<tenon_rt_size>& sizes = f->sizes.emplace_back(sizes_of(input));
     DType dtype = input.type ? input.type->dtype : DType::i64;
@@ -103,20 +109,33 @@ TypeRef type_of(const tenon_rt_tensor& given, const tenon_rt_input& input) {
   return intern(static_cast<DType>(number), shape);
 }
 
-/// The caller's elements, for the time of a call.
-ProgramValue borrow(const tenon_rt_tensor& given, const tenon_rt_input& input) {
+int32_t number_of(Device device) { return device.is_host() ? 0 : device.index + 1; }
+
+/// Fails unless elements are on the host or on the device that they are for.
+void check_place(const tenon_rt_tensor& given, const char* name, Device device) {
+  if (given.device == 0 || given.device == number_of(device)) return;
+  if (given.device < 0) fail("{}: there is no device {}", name, given.device);
+  fail("{}: data is in memory of cuda:{}, and the executable runs on {}", name, given.device - 1,
+       to_text(device));
+}
+
+/// The caller's elements, for the time of a call. Those of the host are copied to the device once
+/// their types were checked.
+ProgramValue borrow(const tenon_rt_tensor& given, const tenon_rt_input& input, Device device) {
   TypeRef type = type_of(given, input);
   if (type->elements > 0 && !given.data) fail("{}: data is null ({})", input.name, *type);
   auto aligned_to = static_cast<uintptr_t>(size_of(real_of(type->dtype)));
   if (reinterpret_cast<uintptr_t>(given.data) % aligned_to)
     fail("{}: data is not aligned to {} bytes, as {} is", input.name, aligned_to, type->dtype);
-  BufferRef buffer =
-      adopt(given.data, static_cast<size_t>(type->bytes()), nullptr, [](void*) {}, true);
-  return {type, {std::move(buffer), 0}};
+  check_place(given, input.name, device);
+  auto bytes = static_cast<size_t>(type->bytes());
+  BufferRef buffer = given.device ? cuda::view_of(device, given.data, bytes)
+                                  : adopt(given.data, bytes, nullptr, [](void*) {}, true);
+  return {on_device(type, device), {std::move(buffer), 0}};
 }
 
 int64_t size_from(const tenon_rt_tensor& given, const tenon_rt_input& input) {
-  if (given.dtype != TENON_RT_I64 || given.rank != 0 || !given.data)
+  if (given.dtype != TENON_RT_I64 || given.rank != 0 || !given.data || given.device)
     fail("{}: it is a size: a tensor of rank 0 and type i64", input.name);
   int64_t size;
   std::memcpy(&size, given.data, sizeof size);
@@ -125,44 +144,91 @@ int64_t size_from(const tenon_rt_tensor& given, const tenon_rt_input& input) {
 
 /// What a result lives in until it is released.
 struct Owner {
-  BufferRef memory;
-  std::vector<int64_t> shape;
+  Bound at;
+  size_t bytes;
+  int64_t stream;  // of the caller, who may use the memory of a device there
+  std::vector<int64_t> shape = {};
+
+  Owner(Bound value, size_t count, int64_t callers)
+      : at(std::move(value)), bytes(count), stream(callers) {}
+  ~Owner() {
+    if (device().is_host()) return;
+    try {
+      cuda::follow(device(), stream);
+    } catch (...) {  // the next call that uses the GPU reports that it has failed
+    }
+  }
+  Owner(const Owner&) = delete;
+  Device device() const { return at.buffer->device; }
 };
 
 /// Memory that others hold as well (of the caller, of weights, of another result) is copied.
-tenon_rt_tensor to_result(ProgramValue& value) {
+tenon_rt_tensor to_result(ProgramValue& value, int64_t stream) {
   Bound& at = value.value;
+  auto bytes = static_cast<size_t>(value.type->bytes());
+  Device device = at.buffer->device;
   if (at.buffer->read_only || !at.buffer.unique()) {
-    auto bytes = static_cast<size_t>(value.type->bytes());
-    BufferRef own = allocate(bytes);
-    if (bytes > 0) std::memcpy(own.data(), HostView(at).data(), bytes);
+    BufferRef own = device.is_host() ? allocate(bytes) : cuda::copied(at, bytes);
+    if (device.is_host() && bytes > 0) std::memcpy(own.data(), HostView(at).data(), bytes);
     at = {std::move(own), 0};
   }
-  auto owner = std::make_unique<Owner>();
+  const BufferRef& memory = at.buffer;
+  void* data = device.is_host() ? memory.data<char>() + at.offset : cuda::lend(at, stream);
+  auto owner = std::make_unique<Owner>(std::move(at), bytes, stream);
   for (Dim size : value.type->shape) owner->shape.push_back(size.value());
-  owner->memory = std::move(at.buffer);
-  char* data = owner->memory.data<char>() + at.offset;
   const int64_t* shape = owner->shape.data();
   auto dtype = static_cast<tenon_rt_dtype>(value.type->dtype);
-  return {dtype, value.type->rank(), shape, data, owner.release()};
+  return {dtype, value.type->rank(), shape, data, owner.release(), number_of(device)};
 }
 
-void run(const tenon_rt_executable& f, std::span<const tenon_rt_tensor> inputs,
-         std::span<tenon_rt_tensor> outputs) {
+/// Where the caller's own work is, and where results go.
+struct CallStream {
+  int64_t number = 0;
+  bool keeps_results = false;  // on the device
+};
+
+void run_checked(const tenon_rt_executable& f, std::span<const tenon_rt_tensor> inputs,
+                 std::span<tenon_rt_tensor> outputs, CallStream stream) {
   if (inputs.size() != f.inputs.size())
     fail("{}: takes {} inputs, {} were given", f.program->signature().function, f.inputs.size(),
          inputs.size());
   RecordScope scope;
+  DeviceScope device(f.device);
   std::vector<ProgramValue> args;
   std::vector<int64_t> sizes;
+  bool uses_device = false;
   for (size_t i = 0; i < inputs.size(); ++i)
-    if (f.inputs[i].is_size)
+    if (f.inputs[i].is_size) {
       sizes.push_back(size_from(inputs[i], f.inputs[i]));
-    else
-      args.push_back(borrow(inputs[i], f.inputs[i]));
+    } else {
+      args.push_back(borrow(inputs[i], f.inputs[i], f.device));
+      uses_device = uses_device || inputs[i].device;
+    }
+  if (uses_device) cuda::follow(f.device, stream.number);
   std::vector<ProgramValue> results = f.program->run(args, sizes);
   args.clear();
-  for (size_t i = 0; i < results.size(); ++i) outputs[i] = to_result(results[i]);
+  for (ProgramValue& result : results)
+    if (!stream.keeps_results)
+      result.value = copy_to({}, result.value, static_cast<size_t>(result.type->bytes()));
+  for (size_t i = 0; i < results.size(); ++i) outputs[i] = to_result(results[i], stream.number);
+}
+
+int run(const tenon_rt_executable* f, const tenon_rt_tensor* inputs, size_t input_count,
+        tenon_rt_tensor* outputs, size_t output_count, CallStream stream) {
+  if (outputs) std::fill_n(outputs, output_count, tenon_rt_tensor{});
+  int failed = guarded(1, [&] {
+    size_t wanted = checked(f).program->signature().outputs.size();
+    if (output_count != wanted)
+      fail("{}: returns {} results, there is room for {}", f->program->signature().function, wanted,
+           output_count);
+    if ((!inputs && input_count) || (!outputs && output_count))
+      fail("run: {} is null", outputs || !output_count ? "inputs" : "outputs");
+    run_checked(*f, {inputs, input_count}, {outputs, output_count}, stream);
+    return 0;
+  });
+  if (failed && outputs)
+    for (size_t i = 0; i < output_count; ++i) tenon_rt_release(&outputs[i]);
+  return failed;
 }
 
 }  // namespace
@@ -171,14 +237,20 @@ void run(const tenon_rt_executable& f, std::span<const tenon_rt_tensor> inputs,
 using namespace tn;
 
 tenon_rt_executable* tenon_rt_load(const char* path, uint32_t flags) {
+  return tenon_rt_load_on(path, flags, "cpu");
+}
+
+tenon_rt_executable* tenon_rt_load_on(const char* path, uint32_t flags, const char* device) {
   return guarded<tenon_rt_executable*>(nullptr, [&] {
-    if (!path) fail("load: the path is null");
+    if (!path || !device) fail("load: the {} is null", path ? "device" : "path");
     constexpr uint32_t kBoth = TENON_RT_VERIFY | TENON_RT_NO_VERIFY;
     if (flags & ~(TENON_RT_TRUST | kBoth) || (flags & kBoth) == kBoth)
       fail("load: unknown flags {:#x}", flags);
-    Program::ReadOptions options{.trust = (flags & TENON_RT_TRUST) != 0, .verify = {}};
+    Program::ReadOptions options{.trust = (flags & TENON_RT_TRUST) != 0,
+                                 .verify = {},
+                                 .device = device_named(device, "load")};
     if (flags & kBoth) options.verify = (flags & TENON_RT_VERIFY) != 0;
-    return describe(Program::read(tnx::File::open(path), options));
+    return describe(Program::read(tnx::File::open(path), options), options.device);
   });
 }
 
@@ -207,22 +279,52 @@ const char* tenon_rt_target(const tenon_rt_executable* f) {
   return guarded<const char*>(nullptr, [&] { return checked(f).program->target.c_str(); });
 }
 
+const char* tenon_rt_device(const tenon_rt_executable* f) {
+  return guarded<const char*>(nullptr, [&] { return checked(f).device_name.c_str(); });
+}
+
 int tenon_rt_run(const tenon_rt_executable* f, const tenon_rt_tensor* inputs, size_t input_count,
                  tenon_rt_tensor* outputs, size_t output_count) {
-  if (outputs) std::fill_n(outputs, output_count, tenon_rt_tensor{});
-  int failed = guarded(1, [&] {
-    size_t wanted = checked(f).program->signature().outputs.size();
-    if (output_count != wanted)
-      fail("{}: returns {} results, there is room for {}", f->program->signature().function, wanted,
-           output_count);
-    if ((!inputs && input_count) || (!outputs && output_count))
-      fail("run: {} is null", outputs || !output_count ? "inputs" : "outputs");
-    run(*f, {inputs, input_count}, {outputs, output_count});
+  return run(f, inputs, input_count, outputs, output_count, {});
+}
+
+int tenon_rt_run_on_device(const tenon_rt_executable* f, const tenon_rt_tensor* inputs,
+                           size_t input_count, tenon_rt_tensor* outputs, size_t output_count,
+                           void* stream) {
+  return run(f, inputs, input_count, outputs, output_count,
+             {reinterpret_cast<int64_t>(stream), true});
+}
+
+int tenon_rt_to_device(const tenon_rt_executable* f, const tenon_rt_tensor* x,
+                       tenon_rt_tensor* copy) {
+  if (copy) *copy = {};
+  return guarded(1, [&] {
+    Device device = checked(f).device;
+    if (!x || !copy) fail("to_device: {} is null", x ? "copy" : "x");
+    tenon_rt_input input{"to_device: x", x->dtype, x->rank, nullptr, 0};
+    RecordScope scope;
+    ProgramValue value = borrow(*x, input, device);
+    value.value = copy_to(device, value.value, static_cast<size_t>(value.type->bytes()));
+    *copy = to_result(value, 0);
     return 0;
   });
-  if (failed && outputs)
-    for (size_t i = 0; i < output_count; ++i) tenon_rt_release(&outputs[i]);
-  return failed;
+}
+
+int tenon_rt_read(const tenon_rt_tensor* result, void* to) {
+  return guarded(1, [&] {
+    if (!result || !result->owner) fail("read: the tensor is not a result");
+    const Owner& owner = *static_cast<const Owner*>(result->owner);
+    if (owner.bytes == 0) return 0;
+    if (!to) fail("read: there is no memory to copy to: null");
+    if (owner.device().is_host()) {
+      std::memcpy(to, HostView(owner.at).data(), owner.bytes);
+      return 0;
+    }
+    cuda::follow(owner.device(), owner.stream);
+    Bound host{adopt(to, owner.bytes, nullptr, [](void*) {}, false), 0};
+    usable_runtime(owner.device()).copy(owner.at, host, owner.bytes);
+    return 0;
+  });
 }
 
 void tenon_rt_release(tenon_rt_tensor* result) {

@@ -92,30 +92,34 @@ Compilation Program::compilation(std::span<const Binding> sizes) const {
   return at_opt_ && is_opt ? at_opt_->compilation() : code_->compilation(sizes);
 }
 
-std::shared_ptr<const Plan> Program::plan(std::span<const Binding> sizes, Device device) const {
-  if (device.is_host()) return plan(sizes);
+std::shared_ptr<const CompiledGraph> Program::code_on(Device device) const {
   Target target = runtime_of(device).target(device);
-  if (target.kind == options_.target.kind) return plan(sizes);
   Shared& shared = *shared_;
-  std::shared_ptr<const CompiledGraph> code;
   {
     std::lock_guard lock(shared.mutex);
     for (const auto& [known, made] : shared.elsewhere)
-      if (known == device) code = made;
+      if (known == device) return made;
   }
-  if (!code) {
-    if (of_file) code = of_file(target);
-    if (!code && !compiler)
-      fail(Hint{"save it with code for this GPU, save(path, targets=[...]), or for all, ptx_80"},
-           "load: {}: there is no code for {} ({}) in the file: it has {}", signature_.function,
-           to_text(device), name_of(target),
-           held.empty() ? "none" : format("{}", join(held, ", ")));
-    // Its own form with that kind of target: ops that it lacks are parts of the host.
-    if (!code) code = std::make_shared<const CompiledGraph>(placed_on(graph_, device), options());
-    std::lock_guard lock(shared.mutex);
-    shared.elsewhere.emplace_back(device, code);
+  std::shared_ptr<const CompiledGraph> code;
+  if (of_file) code = of_file(target);
+  if (!code && !compiler) {
+    std::string_view wanted = name_of(target);
+    fail(Hint{"save it with code for this GPU, save(path, targets=[...]), or for all, ptx_80"},
+         "load: {}: there is no code for {} ({}) in the file: it has {}", signature_.function,
+         to_text(device), wanted.empty() ? "older than sm_70" : wanted,
+         held.empty() ? "none" : format("{}", join(held, ", ")));
   }
-  return code->plan(sizes);
+  // Its own form with that kind of target: ops that it lacks are parts of the host.
+  if (!code) code = std::make_shared<const CompiledGraph>(placed_on(graph_, device), options());
+  std::lock_guard lock(shared.mutex);
+  shared.elsewhere.emplace_back(device, code);
+  return code;
+}
+
+std::shared_ptr<const Plan> Program::plan(std::span<const Binding> sizes, Device device) const {
+  if (device.is_host()) return plan(sizes);
+  bool is_own = runtime_of(device).target(device).kind == options_.target.kind;
+  return is_own ? plan(sizes) : code_on(device)->plan(sizes);
 }
 
 const std::vector<KernelSet>& Program::sets_for(const Target& target) const {

@@ -65,6 +65,8 @@ class Program {
   /// The same for a device, whose target may be of another kind: then it is made of code of the
   /// file for that kind, or the graph is compiled.
   std::shared_ptr<const Plan> plan(std::span<const Binding> sizes, Device device) const;
+  /// What such plans are made of. Fails if the file has no code for it and there is no compiler.
+  std::shared_ptr<const CompiledGraph> code_on(Device device) const;
   /// Kernels for a target of another kind, for files. Fails where an op is computed by the host.
   const std::vector<KernelSet>& sets_for(const Target& target) const;
 

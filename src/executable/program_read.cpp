@@ -243,7 +243,7 @@ class ProgramReader {
     if (compiler && !why.empty()) return rebuilt(why);
     bool is_for_gpu = !device_.is_host() && file_.has(Section::plan, kOtherPlan);
     if (is_elsewhere && !is_for_gpu && is_trusted())
-      fail(Hint{"load it with the whole library"}, "load: {}: {}", file_.name(), why);
+      fail(Hint{"load it on a GPU, or with the whole library"}, "load: {}: {}", file_.name(), why);
     if ((plan_.empty() && !is_for_gpu) || !is_trusted())
       fail(Hint{"load it with the whole library, or with TENON_RT_TRUST if you trust who wrote it"},
            "load: {}: {}, and the runtime has no compiler", file_.name(), why);
@@ -395,6 +395,7 @@ std::shared_ptr<const Program> Program::read(std::shared_ptr<const tnx::File> fi
   std::shared_ptr<Program> program = reader.read();
   program->is_verified_ = !reader.is_unverified();
   reader.add_elsewhere(*program, file);
+  if (!compiler && !options.device.is_host()) program->code_on(options.device);  // or it says why
   if (reader.is_unverified()) program->file_ = std::move(file);
   return program;
 }

@@ -1,12 +1,14 @@
 // Saved executables in libtenon_rt, by the interface for C++.
 #include <doctest/doctest.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 
 #include "fuzz_graph.h"
 #include "ir/graph.h"
 #include "ir/node.h"
+#include "tenon/matmul_precision.h"
 #include "tenon/runtime.h"
 #include "tenon/tenon.h"
 
@@ -77,4 +79,65 @@ TEST_CASE("the runtime's tensors are checked, passed on and released") {
   CHECK_THROWS_AS(f({{x, {3}}, 1}), rt::Error);
   CHECK_THROWS_AS(f.input(1), rt::Error);
   CHECK_THROWS_AS(rt::Executable("nowhere.tnx"), rt::Error);
+}
+
+/// On a GPU (tools/test_cuda.sh): elementwise ops, reductions and products, with the bits of the
+/// CPU, by machine code and by text that the driver assembles.
+TEST_CASE("gpu: the runtime runs files with the bits of the CPU") {
+  if (!std::getenv("TENON_TEST_CUDA")) return;
+  TemporaryFile file;
+  Tensor weights = random::normal({96, 48});
+  auto model = [&](const Tensors& x) {
+    Tensor hidden = gelu(matmul(x[0], weights) + x[1]);
+    return Tensors{softmax(hidden, Axes(-1)), sum(square(x[0]), Axes(0)), sort(hidden, 1)};
+  };
+  set_matmul_precision("exact");
+  Executable made = compile_ahead(
+      model, {{.shape = {{1, 64, 256}, 96}, .name = "x"}, {.shape = {48}, .name = "bias"}});
+  set_matmul_precision("highest");
+  for (const char* target : {"sm_80", "sm_90", "ptx_80"}) {
+    CAPTURE(target);
+    made.save(file.path, {.targets = {"native", target, "ptx_80"}});
+    rt::Executable on_cpu(file.path, {.trust = true});
+    rt::Executable on_gpu(file.path, {.trust = true, .device = "cuda"});
+    CHECK(on_cpu.device() == "cpu");
+    CHECK(on_gpu.device() == "cuda:0");
+    MESSAGE("it runs ", on_gpu.target());
+    for (int64_t rows : {1, 7, 64, 256}) {
+      CAPTURE(rows);
+      Tensor x = random::normal({rows, 96}), bias = random::normal({48});
+      Tensors wanted = made({x, bias});
+      std::vector<rt::Input> inputs{input_of(x), input_of(bias)};
+      for (int call = 0; call < 3; ++call) CHECK(same(on_gpu(inputs), wanted));  // a graph at last
+      CHECK(same(on_cpu(inputs), wanted));
+    }
+  }
+}
+
+TEST_CASE("gpu: results of the runtime stay there, and go from call to call") {
+  if (!std::getenv("TENON_TEST_CUDA")) return;
+  TemporaryFile file;
+  Executable made =
+      compile_ahead([](const Tensors& x) { return Tensors{sin(x[0]) * 3 + x[1]}; },
+                    {{.shape = {{1, 1000, 100000}}, .name = "x"}, {.shape = {}, .name = "bias"}});
+  made.save(file.path, {.targets = {"native", "ptx_80"}});
+  rt::Executable f(file.path, {.trust = true, .device = "cuda"});
+  std::vector<float> one{1};
+  for (int64_t size : {1, 3, 1000, 100000}) {  // copies of less than 64 KiB are made otherwise
+    CAPTURE(size);
+    Tensor x = random::normal({size}), bias = ones({});
+    Tensors wanted{x};
+    rt::Tensor there = f.to_device(input_of(x));
+    CHECK(there.device() == 1);
+    for (int call = 0; call < 20; ++call) {
+      there = std::move(f.run_on_device({there, {one, {}}})[0]);
+      wanted = made({wanted[0], bias});
+    }
+    CHECK(there.to_vector<float>() == wanted[0].to_vector<float>());
+    CHECK(same(f({there, {one, {}}}), made({wanted[0], bias})));
+    CHECK_THROWS_WITH_AS(there.data<float>(),
+                         "the result is on a GPU: to_vector() copies it to the host", rt::Error);
+  }
+  rt::Input elsewhere(TENON_RT_F32, one.data(), {1}, 2);
+  CHECK_THROWS_AS(f.run_on_device({elsewhere, {one, {}}}), rt::Error);
 }

@@ -82,6 +82,7 @@ struct Argument {
     memory.resize(std::min(bytes, kMostBytes) / sizeof(int64_t) + 2, in.number());
     uint8_t how = in.small();
     tensor.shape = how % 16 == 1 ? nullptr : shape.data();
+    tensor.device = how % 16 == 3 ? 1 : 0;
     tensor.data = how % 16 == 2 ? nullptr : reinterpret_cast<char*>(memory.data()) + how / 224;
   }
 };

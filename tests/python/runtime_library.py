@@ -17,6 +17,7 @@ class Tensor(ctypes.Structure):
         ("shape", ctypes.POINTER(ctypes.c_int64)),
         ("data", ctypes.c_void_p),
         ("owner", ctypes.c_void_p),
+        ("device", ctypes.c_int32),
     ]
 
 
@@ -42,18 +43,23 @@ def open_library(path):
     lib = ctypes.CDLL(str(path))
     lib.tenon_rt_load.restype = ctypes.c_void_p
     lib.tenon_rt_load.argtypes = [ctypes.c_char_p, ctypes.c_uint32]
+    lib.tenon_rt_load_on.restype = ctypes.c_void_p
+    lib.tenon_rt_load_on.argtypes = [ctypes.c_char_p, ctypes.c_uint32, ctypes.c_char_p]
     lib.tenon_rt_close.argtypes = [ctypes.c_void_p]
     lib.tenon_rt_inputs.restype = lib.tenon_rt_outputs.restype = ctypes.c_size_t
     lib.tenon_rt_inputs.argtypes = lib.tenon_rt_outputs.argtypes = [ctypes.c_void_p]
     lib.tenon_rt_input_at.restype = ctypes.POINTER(Input)
     lib.tenon_rt_input_at.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
-    lib.tenon_rt_target.argtypes = [ctypes.c_void_p]
+    lib.tenon_rt_target.argtypes = lib.tenon_rt_device.argtypes = [ctypes.c_void_p]
     tensors = ctypes.POINTER(Tensor)
     lib.tenon_rt_run.argtypes = [
         ctypes.c_void_p, tensors, ctypes.c_size_t, tensors, ctypes.c_size_t
     ]  # fmt: skip
+    lib.tenon_rt_run_on_device.argtypes = [*lib.tenon_rt_run.argtypes, ctypes.c_void_p]
+    lib.tenon_rt_to_device.argtypes = [ctypes.c_void_p, tensors, tensors]
+    lib.tenon_rt_read.argtypes = [tensors, ctypes.c_void_p]
     lib.tenon_rt_release.argtypes = [tensors]
-    for name in ("target", "error", "version"):
+    for name in ("target", "device", "error", "version"):
         getattr(lib, f"tenon_rt_{name}").restype = ctypes.c_char_p
     return lib
 
@@ -61,15 +67,15 @@ def open_library(path):
 def tensor(x):
     """A NumPy array as the interface takes it; it must outlive the call."""
     shape = (ctypes.c_int64 * max(x.ndim, 1))(*x.shape)
-    return Tensor(DTYPES[x.dtype.name], x.ndim, shape, x.ctypes.data, None)
+    return Tensor(DTYPES[x.dtype.name], x.ndim, shape, x.ctypes.data, None, 0)
 
 
 class Executable:
-    def __init__(self, library, path, trust=True, flags=0):
+    def __init__(self, library, path, trust=True, flags=0, device="cpu"):
         self.lib = library
         self.f = None
         flags |= TRUST if trust else 0
-        self.f = library.tenon_rt_load(str(pathlib.Path(path)).encode(), flags)
+        self.f = library.tenon_rt_load_on(str(pathlib.Path(path)).encode(), flags, device.encode())
         if not self.f:
             raise Failure(library.tenon_rt_error().decode())
 
@@ -80,6 +86,10 @@ class Executable:
     @property
     def target(self):
         return self.lib.tenon_rt_target(self.f).decode()
+
+    @property
+    def device(self):
+        return self.lib.tenon_rt_device(self.f).decode()
 
     def inputs(self):
         return [self.lib.tenon_rt_input_at(self.f, i)[0] for i in range(self.input_count())]
@@ -96,8 +106,7 @@ class Executable:
         room = self.lib.tenon_rt_outputs(self.f) if room is None else room
         out = (Tensor * max(room, 1))()
         inputs = (Tensor * max(len(given), 1))(*given)
-        if self.lib.tenon_rt_run(self.f, inputs, len(given), out, room):
-            raise Failure(self.lib.tenon_rt_error().decode())
+        self.check(self.lib.tenon_rt_run(self.f, inputs, len(given), out, room))
         names = {number: name for name, number in DTYPES.items()}
         results = []
         for y in out[:room]:
@@ -107,3 +116,25 @@ class Executable:
             results.append(np.frombuffer(bytes_, kind).reshape(shape))
             self.lib.tenon_rt_release(ctypes.byref(y))
         return results
+
+    def on_device(self, *given):
+        """Results as tensors of the interface, for tensors of the interface."""
+        out = (Tensor * self.lib.tenon_rt_outputs(self.f))()
+        inputs = (Tensor * len(given))(*given)
+        self.check(self.lib.tenon_rt_run_on_device(self.f, inputs, len(given), out, len(out), None))
+        return list(out)
+
+    def to_device(self, given):
+        copy = Tensor()
+        self.check(self.lib.tenon_rt_to_device(self.f, given, copy))
+        return copy
+
+    def read(self, result):
+        names = {number: name for name, number in DTYPES.items()}
+        made = np.empty([result.shape[k] for k in range(result.rank)], names[result.dtype])
+        self.check(self.lib.tenon_rt_read(result, made.ctypes.data))
+        return made
+
+    def check(self, code):
+        if code:
+            raise Failure(self.lib.tenon_rt_error().decode())

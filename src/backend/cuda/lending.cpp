@@ -48,6 +48,13 @@ void* lend(const Bound& value, int64_t stream) {
   return static_cast<char*>(buffer.address) + value.offset;
 }
 
+void follow(Device device, int64_t stream) {
+  usable_runtime(device);
+  Gpu& gpu = gpu_of(device);
+  gpu.follow(handle_of(stream));
+  number_work_of_others(gpu);  // copies wait for it too
+}
+
 void wait_for_stream(Device device, int64_t stream) noexcept {
   try {
     Gpu& gpu = gpu_of(device);
@@ -57,9 +64,8 @@ void wait_for_stream(Device device, int64_t stream) noexcept {
       gpu.driver.cuCtxSynchronize();
       return;
     }
-    gpu.follow(handle_of(stream));
-    number_work_of_others(gpu);  // copies wait for it too
-  } catch (...) {                // the next call that uses the GPU reports that it has failed
+    follow(device, stream);
+  } catch (...) {  // the next call that uses the GPU reports that it has failed
   }
 }
 
@@ -73,6 +79,13 @@ BufferRef borrow(Device device, void* address, size_t bytes, void* owner, void (
   BufferRef made = adopt(address, bytes, lender.release(), give_back, true);
   made->device = device;
   made->ready = ready;
+  return made;
+}
+
+BufferRef view_of(Device device, void* address, size_t bytes) {
+  if (bytes == 0) return allocate(0, device);
+  BufferRef made = adopt(address, bytes, nullptr, [](void*) {}, true);
+  made->device = device;
   return made;
 }
 

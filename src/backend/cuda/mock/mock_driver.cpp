@@ -328,13 +328,6 @@ void make_graphs(Driver& d) {
   d.cuGraphExecDestroy = [](GraphExec exec) { return delete exec, kSuccess; };
 }
 
-[[maybe_unused]] const bool kReplaced = [] {
-  const char* wanted = std::getenv("TENON_CUDA_MOCK");
-  if (!wanted || std::string(wanted) != "1") return false;
-  replace_driver(&mock_driver());
-  return true;
-}();
-
 }  // namespace
 
 void* mock_memory(Address address) { return reinterpret_cast<void*>(address & ~kForeign); }
