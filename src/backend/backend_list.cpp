@@ -1,5 +1,5 @@
-// The kinds of device that there are. The CPU is always among them; backends of other kinds register
-// themselves where they are linked.
+// The kinds of device that there are. The CPU is always among them; backends of other kinds
+// register themselves where they are linked.
 #include <atomic>
 
 #include "backend/cpu/cpu_backend.h"

@@ -214,6 +214,37 @@ TEST_CASE("cuda: memory of a GPU that is lent is used again behind the borrower'
   CHECK(mock().waiting.empty());
 }
 
+TEST_CASE("cuda: calls on a caller's memory come after what is on the caller's stream") {
+  WithGpu with(8);
+  add_doubled_kernel();
+  Device gpu("cuda");
+  cuda::Gpu& its = cuda::gpu_of(gpu);
+  auto program = program_in(saved(doubled(), named({"native", "sm_80"})));
+  BufferRef memory = allocate(4 * sizeof(float), gpu);  // the caller's
+  std::vector<float> elements{1, 2, 3, 4};
+  std::memcpy(cuda::mock_memory(reinterpret_cast<cuda::Address>(memory->address)), elements.data(),
+              4 * sizeof(float));
+  auto* stream = reinterpret_cast<cuda::Stream>(uint64_t{0x700});
+  mock().recorded.clear(), mock().waiting.clear();
+  uint64_t before = its.submitted();
+  cuda::follow(gpu, 0x700);
+  CHECK(mock().recorded.front() == stream);
+  CHECK(mock().waiting == std::vector{its.stream});
+  CHECK(its.submitted() == before + 1);  // so that copies ahead wait for it too
+  int allocated = mock().allocations;
+  BufferRef view = cuda::view_of(gpu, memory->address, 4 * sizeof(float));
+  CHECK(view->read_only);
+  CHECK(view->address == memory->address);
+  RecordScope scope;
+  ProgramValue in{on_device(intern(DType::f32, Shape{4}), gpu), {view, 0}};
+  Bound result = program->run({&in, 1}, {})[0].value;
+  CHECK(mock().allocations == allocated + 1);  // of the result alone
+  HostView read(result);
+  CHECK(std::vector<float>(read.data<float>(), read.data<float>() + 4) ==
+        std::vector<float>{3, 5, 7, 9});
+  CHECK(cuda::view_of(gpu, nullptr, 0)->bytes == 0);
+}
+
 TEST_CASE("cuda: memory of others is given back when no work uses it") {
   WithMock with;
   Device gpu("cuda");

@@ -95,7 +95,7 @@ TEST_CASE("gpu: the runtime runs files with the bits of the CPU") {
   Executable made = compile_ahead(
       model, {{.shape = {{1, 64, 256}, 96}, .name = "x"}, {.shape = {48}, .name = "bias"}});
   set_matmul_precision("highest");
-  for (const char* target : {"sm_80", "sm_90", "ptx_80"}) {
+  for (std::string target : {"sm_80", "sm_90", "ptx_80"}) {
     CAPTURE(target);
     made.save(file.path, {.targets = {"native", target, "ptx_80"}});
     rt::Executable on_cpu(file.path, {.trust = true});
