@@ -33,6 +33,8 @@ int main(int argc, char** argv) {
   if(TARGET tenon_rt)
     target_link_libraries(tenon_tests PRIVATE tenon_rt)
   endif()
+  # They compare sizes as programs do (src/ir/dim.h).
+  target_compile_definitions(tenon_tests PRIVATE TENON_COMPARES_VALUES)
   target_precompile_headers(tenon_tests REUSE_FROM tenon_shared)
   find_library(MPFR_LIBRARY mpfr)
   find_library(GMP_LIBRARY gmp)

@@ -92,7 +92,7 @@ struct Rows {
   void add(const R& row, int depth) {
     auto size = static_cast<int64_t>(row.size());
     if (shape.rank() == depth) shape.push_back(size);
-    if (shape[depth] != Dim(size))
+    if (!shape[depth].is(size))
       fail_uneven_rows(static_cast<size_t>(shape[depth].raw), row.size(), at);
     for (const auto& part : row) {
       if constexpr (IsElement<std::remove_cvref_t<decltype(part)>>)

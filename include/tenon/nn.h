@@ -10,4 +10,3 @@
 #include "tenon/nn/small_layers.h"
 #include "tenon/nn/training.h"
 #include "tenon/nn/transformer.h"
-#include "tenon/size_values.h"

@@ -63,9 +63,6 @@ struct SmallList {
   }
 };
 
-/// Integers, but not bool: `sum(x, true)` is a mistake.
-template <class T>
-concept IsInteger = std::integral<T> && !std::same_as<T, bool>;
 /// A vector, an array, a span and the like of integers.
 template <class R>
 concept IsIntegers = requires(const R& r) {
@@ -87,6 +84,17 @@ struct Shape : SmallList<Dim> {
   bool is_const() const;
   /// The product of the extents; overflow is an error.
   Dim elements() const;
+
+  /// By value, as sizes are compared.
+  template <std::same_as<Shape> S>  // in the library, ir/type.h excludes it
+  friend bool operator==(const S& a, const Shape& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end());
+  }
+  /// For the library: whether all sizes are the same expressions.
+  friend bool identical(const Shape& a, const Shape& b) {
+    auto same = [](Dim x, Dim y) { return identical(x, y); };
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), same);
+  }
 };
 
 /// One axis of the operand; negative counts from the end until the op is recorded.

@@ -32,7 +32,6 @@
 #include "tenon/shape.h"
 #include "tenon/shard_map.h"
 #include "tenon/signal.h"
-#include "tenon/size_values.h"
 #include "tenon/tensor.h"
 #include "tenon/threads.h"
 #include "tenon/transforms.h"

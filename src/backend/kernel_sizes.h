@@ -19,11 +19,11 @@ inline std::vector<int64_t> values_of(std::span<const Dim> symbols,
                                       std::span<const Binding> sizes) {
   std::vector<int64_t> values;
   for (size_t k = 0; k < symbols.size(); ++k) {
-    auto same = [&](const Binding& b) { return b.symbol == symbols[k]; };
     auto named = [&](const Binding& b) { return symbol_name(b.symbol) == names[k]; };
-    auto found = std::find_if(sizes.begin(), sizes.end(), same);
-    if (found == sizes.end()) found = std::find_if(sizes.begin(), sizes.end(), named);
-    invariant(found != sizes.end(), "a kernel is run without a value of the size {}", names[k]);
+    const Binding* found = find_symbol(sizes, symbols[k]);
+    if (!found) found = std::to_address(std::find_if(sizes.begin(), sizes.end(), named));
+    invariant(found != std::to_address(sizes.end()),
+              "a kernel is run without a value of the size {}", names[k]);
     values.push_back(found->value);
   }
   return values;

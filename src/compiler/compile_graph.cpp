@@ -72,7 +72,7 @@ std::vector<Binding> emptying(const KernelSet& set, std::span<const Binding> siz
   bool has_zeros = std::ranges::count(sizes, 0, &Binding::value) > 0;
   auto is_refused = [&](const Binding& b) {
     return std::ranges::any_of(set.guards, [&](const SizeGuard& g) {
-      return !holds(g, sizes) && std::ranges::count(symbols_of(g.a), b.symbol) > 0;
+      return !holds(g, sizes) && contains(symbols_of(g.a), b.symbol);
     });
   };
   std::vector<Binding> found;

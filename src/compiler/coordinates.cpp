@@ -23,7 +23,7 @@ Coords broadcast_point(PolyTable& t, const Shape& from, const Coords& at, const 
   size_t shift = at.size() - static_cast<size_t>(from.rank());
   for (int k = 0; k < from.rank(); ++k) {
     size_t axis = shift + static_cast<size_t>(k);
-    bool repeats = from[k] == Dim(1) && to[static_cast<int>(axis)] != Dim(1);
+    bool repeats = from[k].is(1) && !to[static_cast<int>(axis)].is(1);
     out.push_back(repeats ? t.constant(0) : at[axis]);
   }
   return out;

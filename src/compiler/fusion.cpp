@@ -40,7 +40,7 @@ int pointwise_nest_cost(const Graph& graph, const GraphOp& op) {
   Coords at;
   for (int i = 0; i < shape.rank(); ++i) {
     const loop::KernelAxis& axis = k.axes[static_cast<size_t>(i)];
-    if (axis.kind != loop::AxisKind::par || axis.extent != shape[i]) return -1;
+    if (axis.kind != loop::AxisKind::par || !identical(axis.extent, shape[i])) return -1;
     at.push_back(probe.b.axis(i));
   }
   PolyId place = probe.flatten(shape, at);
@@ -331,8 +331,8 @@ bool Fuser::holds_operands(int i, int c) const {
   Val first = kNoVal;
   for (Val v : graph_.in(op)) {
     int made_by = out_.producer[index(v)];
-    bool large =
-        made_by >= 0 && role_of(made_by) != Role::number && type(v)->shape == type(op.out)->shape;
+    bool large = made_by >= 0 && role_of(made_by) != Role::number &&
+                 identical(type(v)->shape, type(op.out)->shape);
     if (!large) continue;
     if (first != kNoVal && first != v) return true;
     first = v;
@@ -383,8 +383,9 @@ bool Fuser::can_store(int i, int c) {
   const Coords* at = only_use(v, c);
   if (!at || cluster(c).members.size() >= kMaxMembers) return false;
   PolyId place = place_of(v, *at);
-  bool full = place == cluster(c).whole && elements(v) == cluster(c).points * cluster(c).folded;
-  bool row = place == par_axis(cluster(c)) && elements(v) == cluster(c).points;
+  bool full =
+      place == cluster(c).whole && identical(elements(v), cluster(c).points * cluster(c).folded);
+  bool row = place == par_axis(cluster(c)) && identical(elements(v), cluster(c).points);
   return (full || row) && !is_after(others(v, c), node(c));
 }
 
@@ -422,7 +423,8 @@ int Fuser::finisher(const GraphOp& op) {
   for (int c : clusters_using(op.out)) {
     const Coords* at = only_use(op.out, c);
     if (!at || cluster(c).folds || cluster(c).hero >= 0) continue;
-    if (place_of(op.out, *at) != par_axis(cluster(c)) || elements(op.out) != cluster(c).points)
+    if (place_of(op.out, *at) != par_axis(cluster(c)) ||
+        !identical(elements(op.out), cluster(c).points))
       continue;
     if (is_after(others(op.out, c), node(c))) continue;
     decide(true, op, format("{} with the {} ops after it", op.op->name, cluster(c).members.size()),
@@ -441,7 +443,7 @@ Val Fuser::find_sums(const Cluster& c) const {
   for (const auto& [v, at] : c.stores)
     if (v == own) return own;  // it is wanted itself
   for (const auto& [v, at] : c.stores)
-    if (type(v)->dtype == dtype && elements(v) == c.points) return v;
+    if (type(v)->dtype == dtype && identical(elements(v), c.points)) return v;
   return kNoVal;
 }
 

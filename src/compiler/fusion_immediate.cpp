@@ -8,7 +8,7 @@ namespace tn {
 bool Fuser::fits_now(int i, int c) const {
   const Cluster& into = out_.clusters[static_cast<size_t>(c)];
   return into.members.size() < kMaxMembers &&
-         type(op_at(i).out)->shape == domain_of(graph_, op_at(into.members.front()));
+         identical(type(op_at(i).out)->shape, domain_of(graph_, op_at(into.members.front())));
 }
 
 bool Fuser::can_inline_now(int i, const std::vector<int>& users) const {
@@ -34,7 +34,7 @@ bool Fuser::is_cheap_to_repeat(const GraphOp& op) const {
   if (!plain || is_complex(dtype) || is_complex(type(op.out)->dtype)) return false;
   int large = 0;
   for (Val v : graph_.in(op)) {
-    if (type(v)->shape != type(op.out)->shape) continue;
+    if (!identical(type(v)->shape, type(op.out)->shape)) continue;
     int made_by = out_.producer[index(v)];
     if (++large > 1 || (made_by >= 0 && op_at(made_by).op->is_elementwise())) return false;
   }

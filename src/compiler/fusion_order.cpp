@@ -28,8 +28,8 @@ bool Fuser::is_late(const Cluster& c) const {
 bool Fuser::are_siblings(Val v, int a, int b) {
   const Cluster &x = cluster(a), &y = cluster(b);
   if (is_late(x) || is_late(y)) return false;
-  bool same = x.points == y.points && x.folded == y.folded && x.folds == y.folds &&
-              x.whole == y.whole && x.hero < 0 && y.hero < 0;
+  bool same = identical(x.points, y.points) && identical(x.folded, y.folded) &&
+              x.folds == y.folds && x.whole == y.whole && x.hero < 0 && y.hero < 0;
   if (!same || x.members.size() + y.members.size() > kMaxMembers) return false;
   if (likely(elements(v)) * 2 < likely(x.points * x.folded)) return false;  // little is saved
   return !is_after(next_[static_cast<size_t>(node(a))], node(b)) &&

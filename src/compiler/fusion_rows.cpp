@@ -65,13 +65,14 @@ bool Fuser::can_fold(int i, int c) {
   Dim rows = elements(op.out), folded = folded_elements(op);
   bool at_rows = place_of(op.out, *at) == par_axis(cluster(c));
   if (cluster(c).folds) {
-    if (!at_rows || rows != cluster(c).points || folded != cluster(c).folded) return false;
+    if (!at_rows || !identical(rows, cluster(c).points) || !identical(folded, cluster(c).folded))
+      return false;
     if (folds_last_axis(op)) return true;
     decide(false, op, format("{} into its reader", op.op->name),
            "columns do not stay in the cache: their operands would be recomputed");
     return false;
   }
-  if (at_rows && rows == cluster(c).points) {  // only rows are wanted
+  if (at_rows && identical(rows, cluster(c).points)) {  // only rows are wanted
     start_folding(i, c);
     return true;
   }
@@ -94,7 +95,8 @@ int Fuser::fold_behind(int i, Dim rows, Dim whole) const {
     const GraphOp& op = op_at(at);
     pending.pop_back();
     if (role_of(at) == Role::fold) {
-      if (elements(op.out) == rows && elements(graph_.in(op)[0]) == whole) return at;
+      if (identical(elements(op.out), rows) && identical(elements(graph_.in(op)[0]), whole))
+        return at;
       continue;
     }
     if (role_of(at) != Role::point && role_of(at) != Role::view) continue;
@@ -107,7 +109,7 @@ int Fuser::fold_behind(int i, Dim rows, Dim whole) const {
 bool Fuser::split_into_rows(int i, Val by_row, int c) {
   const GraphOp& op = op_at(i);
   Dim rows = elements(op.out), folded = folded_elements(op), whole = cluster(c).points;
-  if (whole != rows * folded || folded == Dim(1)) return false;
+  if (!identical(whole, rows * folded) || folded.is(1)) return false;
   std::string what = format("{} into its reader", op.op->name);
   if (!folds_last_axis(op)) {
     decide(false, op, what, "the last axis is not reduced: rows would not be contiguous");

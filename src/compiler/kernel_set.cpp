@@ -59,7 +59,7 @@ static bool is_whole(const Strided& at, int64_t elements) {
   std::ranges::sort(axes, {}, [&](int k) { return at.strides[k]; });
   int64_t stride = 1;
   for (int k : axes) {
-    if (at.shape[k] == Dim(1)) continue;
+    if (at.shape[k].is(1)) continue;
     if (at.strides[k] != stride) return false;
     stride *= at.shape[k].value();
   }

@@ -27,7 +27,7 @@ void LoopNest::add(Val v, const Strided& at) {
   Access& access = accesses_.emplace_back(Access{v, at.offset});
   for (const Loop& loop : loops_) {
     int i = loop.axis - shift;
-    bool repeats = i < 0 || (at.shape[i] == Dim(1) && domain_[loop.axis] != Dim(1));
+    bool repeats = i < 0 || (at.shape[i].is(1) && !domain_[loop.axis].is(1));
     access.strides.push_back(repeats ? 0 : at.strides[i]);
   }
 }

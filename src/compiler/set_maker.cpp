@@ -169,7 +169,7 @@ void require_elements(KernelSet& set) {
     if (type->elements >= 0) continue;
     for (Dim d : type->shape) {
       if (at_least(d, 1) == Tri::yes) continue;
-      auto same = [&](const SizeGuard& g) { return g.a == d && g.b == Dim(1); };
+      auto same = [&](const SizeGuard& g) { return identical(g.a, d) && g.b.is(1); };
       if (!std::ranges::any_of(set.guards, same))
         set.guards.push_back({SizeGuard::Kind::at_least, d, 1, true, {}});
     }

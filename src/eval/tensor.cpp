@@ -77,7 +77,7 @@ Tensor from_elements(const void* data, size_t count, DType dtype, const Shape& s
                      std::source_location at) {
   LocScope scope(at);
   Dim elements = shape.elements();
-  if (elements != Dim(static_cast<int64_t>(count)))
+  if (!elements.is(static_cast<int64_t>(count)))
     fail(Hint{"give one value for each element"},
          "array: {} values for the shape {}, of {} elements", count, shape, elements);
   return from_bytes(data, dtype, shape).to(current_device());

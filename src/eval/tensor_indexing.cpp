@@ -253,10 +253,10 @@ Tensor as_update(const Operand& value, const Tensor& x) {
 /// NumPy lets an update have leading axes of extent 1 beyond those of the region.
 Tensor fit(const Tensor& value, const Shape& region) {
   Tensor v = value;
-  while (v.rank() > region.rank() && v.shape()[0] == Dim(1)) v = squeeze(v, Axes(0));
+  while (v.rank() > region.rank() && v.shape()[0].is(1)) v = squeeze(v, Axes(0));
   bool fits = v.rank() <= region.rank();
   for (int i = 1; fits && i <= v.rank(); ++i)
-    fits = v.shape()[v.rank() - i] == Dim(1) ||
+    fits = v.shape()[v.rank() - i].is(1) ||
            decide_equal(v.shape()[v.rank() - i], region[region.rank() - i]);
   if (!fits)
     fail("index: a value {} does not fit the {} elements it is assigned to", *type_of(value),
@@ -272,7 +272,7 @@ Tensor index(const Tensor& x, const std::vector<Index>& indices) {
   DeviceScope there(x.device());
   Indexing ix = work_out(*type_of(x), indices);
   Tensor y = ix.slices ? slice(x, ix.start, ix.stop, ix.step) : x;
-  if (!(y.shape() == ix.kept)) y = reshape(y, ix.kept);
+  if (!identical(y.shape(), ix.kept)) y = reshape(y, ix.kept);
   if (ix.indices.empty()) return y;
   y = gather(y, ix.indices, ix.gathered);
   return ix.apart ? move_index_axes(y, ix, true) : y;
@@ -295,7 +295,7 @@ Tensor index_update(const Tensor& x, const std::vector<Index>& indices, const Op
   Indexing ix = work_out(*type_of(x), indices);
   Tensor region = ix.slices ? slice(x, ix.start, ix.stop, ix.step) : x;
   Shape sliced = region.shape();
-  Tensor kept = sliced == ix.kept ? region : reshape(region, ix.kept);
+  Tensor kept = identical(sliced, ix.kept) ? region : reshape(region, ix.kept);
   if (ix.indices.empty()) {
     kept = combine(how, kept, fit(given, ix.kept));
   } else {
@@ -305,7 +305,7 @@ Tensor index_update(const Tensor& x, const std::vector<Index>& indices, const Op
     if (ix.apart) update = move_index_axes(update, ix, false);
     kept = scatter(kept, update, ix.indices, ix.gathered, scatter_mode(how));
   }
-  Tensor back = kept.shape() == sliced ? kept : reshape(kept, sliced);
+  Tensor back = identical(kept.shape(), sliced) ? kept : reshape(kept, sliced);
   return ix.slices ? slice_update(x, back, ix.start, ix.stop, ix.step) : back;
 }
 

@@ -32,7 +32,7 @@ static bool gains_at_opt(const KernelSet& set, std::span<const Binding> opt) {
     if (in.empty() || out.empty()) return false;
     bool open = !in.back().is_const();
     if (op.op == &ops::permute_dims)
-      return in.back() != out.back() && (open || !out.back().is_const());
+      return !identical(in.back(), out.back()) && (open || !out.back().is_const());
     if (!op.op->reduce_axes || !open) return false;
     Axes axes;
     bool keepdims = false;

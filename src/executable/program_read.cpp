@@ -80,8 +80,8 @@ void demand(Signature& signature, const SizeGuard& guard) {
       guard.kind == SizeGuard::Kind::equal ? equal(guard.a, guard.b) : at_least(guard.a, guard.b);
   if (known == (guard.holds ? Tri::yes : Tri::no)) return;
   auto same = [&](const SizeDemand& d) {
-    return d.guard.kind == guard.kind && d.guard.a == guard.a && d.guard.b == guard.b &&
-           d.guard.holds == guard.holds;
+    return d.guard.kind == guard.kind && identical(d.guard.a, guard.a) &&
+           identical(d.guard.b, guard.b) && d.guard.holds == guard.holds;
   };
   if (std::ranges::any_of(signature.demands, same)) return;
   ByteReader::must(holds(guard, signature.opt), "the graph does not fit the sizes");

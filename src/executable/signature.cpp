@@ -27,7 +27,7 @@ struct Spotted {
 Spotted spot(const Signature& signature, Dim symbol) {
   for (const InputSignature& in : signature.inputs)
     for (size_t k = 0; k < in.sizes.size(); ++k)
-      if (in.dim(k) == symbol) return {&in, k};
+      if (identical(in.dim(k), symbol)) return {&in, k};
   throw_internal(format("executable: the symbol {} is the size of no input", symbol));
 }
 
@@ -57,8 +57,8 @@ class Check {
     const Range& r = in.sizes[axis];
     if (value < r.min || value > r.max) fail_range(in, axis, value, of);
     if (!r.is_open()) return;
-    auto known = std::ranges::find(sizes, in.dim(axis), &Binding::symbol);
-    if (known == sizes.end()) return sizes.push_back({in.dim(axis), value});
+    const Binding* known = find_symbol(sizes, in.dim(axis));
+    if (!known) return sizes.push_back({in.dim(axis), value});
     if (known->value == value) return;
     fail("{}(): dimension `{}` is {} in {} and {} in {}: sizes with one name are equal{}",
          signature_.function, r.name, known->value, spot(signature_, in.dim(axis)).path(), value,
@@ -68,7 +68,7 @@ class Check {
   void demand(const SizeDemand& d) const {
     if (holds(d.guard, sizes)) return;
     std::string by = d.place.empty() ? "" : format(" (required by {})", d.place);
-    auto is_symbol = [&](Dim a) { return std::ranges::count(sizes, a, &Binding::symbol); };
+    auto is_symbol = [&](Dim a) { return find_symbol(sizes, a) != nullptr; };
     if (d.guard.kind == SizeGuard::Kind::equal && d.guard.holds && is_symbol(d.guard.a) &&
         is_symbol(d.guard.b))
       fail("{}(): dimensions {} and {} must be equal{}", signature_.function, described(d.guard.a),
@@ -184,7 +184,7 @@ std::string Signature::text_of(const SizeGuard& guard) const {
 std::string Signature::values_text(const SizeGuard& guard, std::span<const Binding> sizes) const {
   std::vector<std::string> values;
   for (const Binding& b : sizes)
-    if (std::ranges::count(symbols_of(guard.a + guard.b), b.symbol))
+    if (contains(symbols_of(guard.a + guard.b), b.symbol))
       values.push_back(format("{} = {}", spot(*this, b.symbol).path(), b.value));
   return format("{}", join(values, ", "));
 }

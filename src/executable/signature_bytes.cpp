@@ -54,7 +54,7 @@ class SignatureReader {
   Dim size() {
     Dim made = parse_dim(in_.read<std::string>(), symbols_);
     for (Dim symbol : made.is_const() ? std::vector<Dim>() : symbols_of(made))
-      ByteReader::must(std::ranges::count(symbols_, symbol), "a size is unknown");
+      ByteReader::must(contains(symbols_, symbol), "a size is unknown");
     return made;
   }
   Type type() {
@@ -97,9 +97,9 @@ class SignatureReader {
     Dim symbol = Dim::symbol(name, r.min, r.max);
     for (size_t i = 0; i < opt_.size(); ++i)
       ByteReader::must(symbol_name(opt_[i].symbol) != name ||
-                           (opt_[i].symbol == symbol && opt_[i].value == r.opt),
+                           (identical(opt_[i].symbol, symbol) && opt_[i].value == r.opt),
                        "one size has two ranges");
-    if (std::ranges::count(symbols_, symbol)) return symbol;
+    if (contains(symbols_, symbol)) return symbol;
     opt_.push_back({symbol, r.opt});
     return symbols_.emplace_back(symbol);
   }

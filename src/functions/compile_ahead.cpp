@@ -113,9 +113,7 @@ std::string asked_by(const SizeGuard& guard, const Graph& graph) {
 
 /// What to do where a guard does not hold on a whole range.
 Hint advice(const Signature& signature, const SizeGuard& guard) {
-  auto is_size = [&](Dim d) {
-    return std::ranges::find(signature.opt, d, &Binding::symbol) != signature.opt.end();
-  };
+  auto is_size = [&](Dim d) { return find_symbol(signature.opt, d) != nullptr; };
   bool is_number =
       guard.kind == SizeGuard::Kind::equal && guard.holds &&
       ((is_size(guard.a) && guard.b.is_const()) || (is_size(guard.b) && guard.a.is_const()));

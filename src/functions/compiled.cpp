@@ -91,7 +91,7 @@ void Compiled::settle_sizes() {
   traced_.graph = substitute(traced_.graph, solved.replacements);
   pattern_ = substituted(pattern_, solved.replacements);
   std::erase_if(options_.sizes,
-                [&](const Binding& b) { return !std::ranges::count(pattern_.symbols, b.symbol); });
+                [&](const Binding& b) { return !contains(pattern_.symbols, b.symbol); });
 }
 
 bool Compiled::takes(std::span<const TypeRef> types, std::vector<Binding>& sizes) const {

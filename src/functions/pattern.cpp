@@ -20,7 +20,7 @@ Pattern pattern_of(std::span<const TypeRef> like, F&& size) {
       Dim d = type.shape[k] = size(i, k);
       if (d.is_const()) continue;
       for (Dim symbol : symbols_of(d))
-        if (!std::ranges::count(out.symbols, symbol)) out.symbols.push_back(symbol);
+        if (!contains(out.symbols, symbol)) out.symbols.push_back(symbol);
     }
     out.types.push_back(intern(type));
   }
@@ -33,7 +33,7 @@ bool fits(TypeRef want, TypeRef have) {
   if (want->elements > 0 || want->dtype != have->dtype || want->rank() != have->rank())
     return false;
   return std::ranges::equal(want->shape, have->shape, [](Dim w, Dim h) {
-    return w == h || (!w.is_const() && h.is_const() && h != Dim(0));
+    return identical(w, h) || (!w.is_const() && h.is_const() && !h.is(0));
   });
 }
 
@@ -62,10 +62,9 @@ bool Pattern::matches(std::span<const TypeRef> actual, std::vector<Binding>& siz
     for (size_t i = 0; i < actual.size(); ++i) {
       for (int k = 0; types[i] != actual[i] && k < types[i]->rank(); ++k) {
         Dim want = types[i]->shape[k], have = actual[i]->shape[k];
-        if (want == have) continue;
-        bool plain = std::ranges::count(symbols, want);
-        if (bind && plain && !std::ranges::count(sizes, want, &Binding::symbol))
-          sizes.push_back({want, have.value()});
+        if (identical(want, have)) continue;
+        bool plain = contains(symbols, want);
+        if (bind && plain && !find_symbol(sizes, want)) sizes.push_back({want, have.value()});
         if (!bind && evaluate(want, sizes) != have.value()) return false;
       }
     }
@@ -83,7 +82,7 @@ Pattern shapeless_pattern(std::span<const TypeRef> actual) {
   size_t next = 0;
   return pattern_of(actual, [&](size_t i, int k) {
     Dim d = actual[i]->shape[k];
-    return d == Dim(0) ? d : numbered_symbol(next++);
+    return d.is(0) ? d : numbered_symbol(next++);
   });
 }
 
@@ -96,7 +95,7 @@ std::optional<Pattern> generalised(const Pattern& known, std::span<const TypeRef
   std::map<std::pair<int64_t, int64_t>, Dim> symbols;  // by what was known and what is now
   return pattern_of(actual, [&](size_t i, int k) {
     Dim before = known.types[i]->shape[k], now = actual[i]->shape[k];
-    if (before == now || now == Dim(0) || before == Dim(0)) return now;
+    if (identical(before, now) || now.is(0) || before.is(0)) return now;
     auto [at, is_new] = symbols.try_emplace({before.raw, now.raw});
     if (is_new) at->second = numbered_symbol(symbols.size() - 1);
     return at->second;

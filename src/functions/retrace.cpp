@@ -87,8 +87,7 @@ void add_symbols(const Pattern& pattern, const Callback<std::string(size_t)>& na
   for (size_t i = 0; i < pattern.types.size(); ++i) {
     for (int k = 0; k < pattern.types[i]->rank(); ++k) {
       Dim size = pattern.types[i]->shape[k];
-      if (std::ranges::count(pattern.symbols, size) &&
-          !std::ranges::count(out, size, &SymbolPlace::symbol))
+      if (contains(pattern.symbols, size) && !find_symbol(out, size))
         out.push_back({size, format("{}.shape[{}]", name(i), k)});
     }
   }
@@ -107,7 +106,7 @@ void add_differences(const std::string& path, TypeRef from, TypeRef to,
     return out.push_back(
         {TraceReason::rank, path + ".ndim", format("{}", from->rank()), format("{}", to->rank())});
   for (int k = 0; k < from->rank(); ++k)
-    if (from->shape[k].is_const() && from->shape[k] != to->shape[k])
+    if (from->shape[k].is_const() && !identical(from->shape[k], to->shape[k]))
       out.push_back({TraceReason::size, format("{}.shape[{}]", path, k), to_text(from->shape[k]),
                      to_text(to->shape[k])});
 }
@@ -141,11 +140,11 @@ std::optional<Difference> broken_guard(std::span<const SizeGuard> guards,
   if (broken == guards.end()) return {};
   std::string now;
   for (Dim symbol : symbols_of(broken->a - broken->b)) {
-    auto value = std::ranges::find(sizes, symbol, &Binding::symbol);
-    if (value == sizes.end()) continue;
-    auto place = std::ranges::find(places, symbol, &SymbolPlace::symbol);
-    now += format("{}{} is {}", now.empty() ? "" : ", ",
-                  place == places.end() ? to_text(symbol) : place->path, value->value);
+    const Binding* value = find_symbol(sizes, symbol);
+    if (!value) continue;
+    const SymbolPlace* place = find_symbol(places, symbol);
+    now += format("{}{} is {}", now.empty() ? "" : ", ", place ? place->path : to_text(symbol),
+                  value->value);
   }
   std::string where = broken->loc ? format(" ({})", to_text(broken->loc)) : "";
   return Difference{TraceReason::guard, to_text(*broken) + where, "", now};

@@ -21,6 +21,8 @@ template <class T>
 static bool same(const T& a, const T& b) {
   return a == b;
 }
+static bool same(Dim a, Dim b) { return identical(a, b); }
+static bool same(const Shape& a, const Shape& b) { return identical(a, b); }
 static bool same(double a, double b) { return std::memcmp(&a, &b, 8) == 0; }
 
 static uint64_t hash_value(bool v) { return v; }

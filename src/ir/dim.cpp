@@ -45,6 +45,7 @@ DimTable& dim_table() {
 
 PolyId id_of(Dim d) {
   if (d.is_inferred()) fail("size: -1 has no value yet; it is allowed only where an op says so");
+  if (d.is_negative()) Dim::fail_negative(Offset(d).raw);
   return static_cast<PolyId>(~d.raw);
 }
 
@@ -128,11 +129,11 @@ Dim symbolic_mul(Dim a, Dim b) {
   return locked([&](PolyTable& t) { return dim_of(t, t.mul(poly_of(t, a), poly_of(t, b))); });
 }
 Dim symbolic_div(Dim a, Dim b) {
-  if (b == Dim(0)) fail("size: division of {} by 0", a);
+  if (b.is(0)) fail("size: division of {} by 0", a);
   return locked([&](PolyTable& t) { return dim_of(t, t.div(poly_of(t, a), poly_of(t, b))); });
 }
 Dim symbolic_mod(Dim a, Dim b) {
-  if (b == Dim(0)) fail("size: division of {} by 0", a);
+  if (b.is(0)) fail("size: division of {} by 0", a);
   return locked([&](PolyTable& t) { return dim_of(t, t.mod(poly_of(t, a), poly_of(t, b))); });
 }
 Dim symbolic_min(Dim a, Dim b) {
@@ -178,13 +179,13 @@ Tri symbolic_at_least(Dim a, Dim b) {
 }
 
 bool divides(int64_t k, Dim a) {
-  if (k == 0) return a == Dim(0);
+  if (k == 0) return a.is(0);
   if (a.is_const()) return a.raw % k == 0;
   return locked([&](PolyTable& t) { return t.mod(poly_of(t, a), t.constant(std::abs(k))) == 0; });
 }
 
 std::optional<Dim> exact_div(Dim a, Dim b) {
-  if (b == Dim(0)) return std::nullopt;
+  if (b.is(0)) return std::nullopt;
   if (a.is_const() && b.is_const())
     return a.raw % b.raw == 0 ? std::optional<Dim>(a.raw / b.raw) : std::nullopt;
   return locked([&](PolyTable& t) -> std::optional<Dim> {
@@ -245,7 +246,7 @@ std::vector<Dim> symbols_of(Dim a) {
 }
 
 std::string symbol_name(Dim a) {
-  if (a.is_const() || a.is_inferred()) return "";
+  if (a.is_const() || a.is_negative()) return "";
   return reading([&](const PolyTable& t) -> std::string {
     auto id = t.as_atom(id_of(a));
     if (!id || t.atom(*id).kind != AtomKind::symbol) return "";
@@ -255,7 +256,7 @@ std::string symbol_name(Dim a) {
 
 std::string to_text(Dim a) {
   if (a.is_const()) return format("{}", a.raw);
-  if (a.is_inferred()) return "-1";
+  if (a.is_negative()) return format("{}", Offset(a).raw);
   return reading([&](const PolyTable& t) { return t.text(id_of(a), {.compact = true}); });
 }
 

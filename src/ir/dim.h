@@ -14,6 +14,30 @@
 
 namespace tn {
 
+#ifndef TENON_COMPARES_VALUES
+// The library asks what it means: whether sizes are `identical` expressions, whether they are
+// `equal` for all values, or `decide_equal`, which adds a guard to a trace. The operators of
+// programs do the latter.
+bool operator==(Dim a, Dim b) = delete;
+bool operator>=(Dim a, Dim b) = delete;
+bool operator<=(Dim a, Dim b) = delete;
+bool operator>(Dim a, Dim b) = delete;
+bool operator<(Dim a, Dim b) = delete;
+template <class T>
+concept IsNumber = IsInteger<T> && sizeof(T) > 0;  // narrower than that of the operators
+// clang-format off
+template <IsNumber T> bool operator==(Dim a, T n) = delete;
+template <IsNumber T> bool operator>=(Dim a, T n) = delete;
+template <IsNumber T> bool operator<=(Dim a, T n) = delete;
+template <IsNumber T> bool operator>(Dim a, T n) = delete;
+template <IsNumber T> bool operator<(Dim a, T n) = delete;
+template <IsNumber T> bool operator>=(T n, Dim a) = delete;
+template <IsNumber T> bool operator<=(T n, Dim a) = delete;
+template <IsNumber T> bool operator>(T n, Dim a) = delete;
+template <IsNumber T> bool operator<(T n, Dim a) = delete;
+// clang-format on
+#endif
+
 /// The answer to a question about sizes: it may hold for some values of the symbols only.
 enum class Tri : uint8_t { no, yes, unknown };
 
@@ -96,7 +120,7 @@ Tri symbolic_equal(Dim a, Dim b);
 Tri symbolic_at_least(Dim a, Dim b);
 
 inline Tri equal(Dim a, Dim b) {
-  if (a == b) return Tri::yes;
+  if (identical(a, b)) return Tri::yes;
   if (a.is_const() && b.is_const()) return Tri::no;
   return symbolic_equal(a, b);
 }
@@ -104,6 +128,18 @@ inline Tri equal(Dim a, Dim b) {
 inline Tri at_least(Dim a, Dim b) {
   if (a.is_const() && b.is_const()) return a.raw >= b.raw ? Tri::yes : Tri::no;
   return symbolic_at_least(a, b);
+}
+inline bool contains(std::span<const Dim> list, Dim size) {
+  for (Dim each : list)
+    if (identical(each, size)) return true;
+  return false;
+}
+/// Of a list of bindings, or others of symbols, the one of this symbol; null: there is none.
+template <class L>
+auto find_symbol(L& list, Dim symbol) {
+  for (auto& each : list)
+    if (identical(each.symbol, symbol)) return &each;
+  return decltype(&*list.begin())(nullptr);
 }
 /// Whether `k` divides `a` for every value of the symbols.
 bool divides(int64_t k, Dim a);
@@ -128,13 +164,6 @@ std::string to_text(Offset a);
 Dim parse_dim(std::string_view text, std::span<const Dim> declared = {});
 
 }  // namespace tn
-
-template <>
-struct std::hash<tn::Dim> {
-  size_t operator()(tn::Dim d) const noexcept {
-    return static_cast<size_t>(d.raw) * 0x9e3779b97f4a7c15u;
-  }
-};
 
 template <>
 struct fmt::formatter<tn::Dim> : fmt::formatter<std::string_view> {

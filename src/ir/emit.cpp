@@ -154,9 +154,9 @@ Tensor with_unit_axes(const Tensor& x, const Shape& to) {
   int shift = to.rank() - shape.rank();
   for (int k = 0; k < shape.rank(); ++k) {
     Dim& d = shape[k];
-    if (d != Dim(1) && d != to[k + shift] && !decide_equal(d, to[k + shift])) d = 1;
+    if (!d.is(1) && !identical(d, to[k + shift]) && !decide_equal(d, to[k + shift])) d = 1;
   }
-  return shape == x.shape() ? x : emit_all(ops::reshape, {&x, 1}, &shape)[0];
+  return identical(shape, x.shape()) ? x : emit_all(ops::reshape, {&x, 1}, &shape)[0];
 }
 
 /// Where broadcasting depends on size hints, makes that explicit in the operands.

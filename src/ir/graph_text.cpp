@@ -44,9 +44,9 @@ std::string op_text(const Graph& graph, const GraphOp& op) {
 }
 
 void add_symbols(Dim size, std::vector<Dim>& found) {
-  if (size.is_const() || size.is_inferred()) return;
+  if (size.is_const() || size.is_negative()) return;
   for (Dim symbol : symbols_of(size))
-    if (!std::ranges::count(found, symbol)) found.push_back(symbol);
+    if (!contains(found, symbol)) found.push_back(symbol);
 }
 
 void add_symbols(const Attrs& attrs, std::vector<Dim>& found) {

@@ -23,7 +23,7 @@ bool Layout::is_whole() const {
 }
 
 bool has_digit(Dim extent, int64_t radix, int64_t parts) {
-  return extent != Dim(0) && divides(radix * parts, extent);
+  return !extent.is(0) && divides(radix * parts, extent);
 }
 
 bool has_room(const Mesh& mesh, const Layout& layout, const Shape& shape, int axis, Digit digit) {

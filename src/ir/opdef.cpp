@@ -53,12 +53,12 @@ const OpDef* find_op(std::string_view name) {
 
 /// A reduced axis that should have stayed is the usual reason why shapes do not fit.
 static Hint broadcast_hint(const OpDef& op, const Shape& a, const Shape& b) {
-  if (op.name == "multiply" && a.rank() == 2 && b.rank() == 2 && a[1] == b[0])
+  if (op.name == "multiply" && a.rank() == 2 && b.rank() == 2 && identical(a[1], b[0]))
     return {"x1 @ x2 is the product of matrices", "matmul(x1, x2) is the product of matrices"};
   const Shape& longer = a.rank() > b.rank() ? a : b;
   const Shape& shorter = a.rank() > b.rank() ? b : a;
   bool leads = longer.rank() == shorter.rank() + 1;
-  for (int i = 0; leads && i < shorter.rank(); ++i) leads = longer[i] == shorter[i];
+  for (int i = 0; leads && i < shorter.rank(); ++i) leads = identical(longer[i], shorter[i]);
   if (!leads) return {};
   return {format("{} lines up with the last axes; reduce with keepdims=True, or use x[..., None]",
                  shorter),

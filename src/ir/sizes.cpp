@@ -30,7 +30,9 @@ static bool decide(SizeGuard::Kind kind, Tri known, Dim a, Dim b) {
   if (known != Tri::unknown || !innermost) return known == Tri::yes;
   SizeGuard guard{kind, a, b, true, current_loc};
   guard.holds = holds(guard, innermost->values);
-  auto same = [&](const SizeGuard& g) { return g.kind == kind && g.a == a && g.b == b; };
+  auto same = [&](const SizeGuard& g) {
+    return g.kind == kind && identical(g.a, a) && identical(g.b, b);
+  };
   if (!std::ranges::any_of(innermost->guards, same)) innermost->guards.push_back(guard);
   return guard.holds;
 }
@@ -73,9 +75,35 @@ bool decide_divides(Dim k, Dim a) { return decide_equal(mod(a, k), 0); }
 Dim decide_min(Dim a, Dim b) { return decide_at_least(b, a) ? a : b; }
 Dim decide_max(Dim a, Dim b) { return decide_at_least(a, b) ? a : b; }
 
-bool Dim::is_at_least(Dim a, Dim b) { return decide_at_least(Offset(a), Offset(b)); }
+// Comparisons of programs -------------------------------------------------------------------------
+
+/// Outside of traces what depends on the symbols has no answer: unknown counted as no, a < b and
+/// b < a would both hold.
+static bool decide_order(Offset a, Offset b) {
+  if (a.is_const() && b.is_const()) return a.raw >= b.raw;
+  balance(a, b);
+  if (!innermost && at_least(a.size(), b.size()) == Tri::unknown)
+    fail(
+        Hint{"compare sizes of tensors inside a compiled function, where they have values, or give "
+             "the symbol a range: Dim::symbol(\"n\", 1, 8)"},
+        "size: whether {} >= {} depends on the values of symbols", a, b);
+  return decide_at_least(a.size(), b.size());
+}
+
+bool Dim::is_equal(Dim a, Dim b) {
+  return !a.is_negative() && !b.is_negative() && decide_equal(a, b);
+}
+bool Dim::is_at_least(Dim a, Dim b) { return decide_order(a, b); }
+
+/// Of a very negative number the difference would overflow.
+static Offset bounded(Dim a, int64_t n) {
+  return a.is_negative() ? n : std::max(n, -Dim::kLargestSymbol);
+}
+bool Dim::is_at_least(Dim a, int64_t n) { return decide_order(a, bounded(a, n)); }
+bool Dim::is_at_most(Dim a, int64_t n) { return decide_order(bounded(a, n), a); }
 
 int64_t Dim::hinted_value(Dim dim) {
+  if (dim.is_negative()) fail_negative(Offset(dim).raw);
   SizeHints* sizes = innermost;
   invariant(sizes != nullptr, "the size {} is symbolic where a constant is needed", dim);
   int64_t value = evaluate(dim, sizes->values);

@@ -18,9 +18,9 @@ static bool replace(T& value, std::span<const Replacement> replacements) {
   if constexpr (requires { value.begin(); }) {
     for (auto& item : value) changed |= replace(item, replacements);
   } else {
-    if (value.is_const() || value == T(-1)) return false;
+    if (value.is_const() || identical(value, T(-1))) return false;
     T now = substitute(value, replacements);
-    changed = now != value;
+    changed = !identical(now, value);
     value = now;
   }
   return changed;

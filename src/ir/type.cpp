@@ -31,7 +31,7 @@ bool Shape::is_const() const {
 Dim Shape::elements() const {
   Dim product = 1;
   for (Dim d : *this) {
-    if (d == Dim(0)) return 0;  // an empty tensor is empty however large its other axes are
+    if (d.is(0)) return 0;  // an empty tensor is empty however large its other axes are
   }
   for (Dim d : *this) product = product * d;
   return product;
@@ -114,7 +114,7 @@ TypeRef intern(const Type& type) {
   thread_local TypeRef last = nullptr;  // a lasting one
   if (last && *last == type) return last;
   for (Dim d : type.shape)
-    if (d.is_inferred()) fail("shape {}: negative dimensions are not allowed here", type.shape);
+    if (d.is_negative()) fail("shape {}: negative dimensions are not allowed here", type.shape);
   Dim elements = type.shape.elements();  // fails on overflow, before anything is remembered
   std::lock_guard lock(table.mutex);
   auto found = table.types.find(type);
@@ -147,7 +147,7 @@ std::string to_text(const Shape& shape) {
   std::string text = "[";
   for (int i = 0; i < shape.rank(); ++i) {
     if (i) text += ',';
-    text += shape[i].is_inferred() ? "-1" : to_text(shape[i]);
+    text += to_text(shape[i]);
   }
   return text + "]";
 }
@@ -185,7 +185,7 @@ std::optional<Type> parse_type(std::string_view& text) {
 bool can_broadcast(const Shape& a, const Shape& b) {
   for (int i = 1; i <= std::min(a.rank(), b.rank()); ++i) {
     Dim x = a[a.rank() - i], y = b[b.rank() - i];
-    if (x == y || x == Dim(1) || y == Dim(1) || decide_equal(x, y)) continue;
+    if (identical(x, y) || x.is(1) || y.is(1) || decide_equal(x, y)) continue;
     if (!decide_equal(x, 1) && !decide_equal(y, 1)) return false;
   }
   return true;
@@ -199,9 +199,8 @@ Shape broadcast(const Shape& a, const Shape& b, std::string_view op) {
   int shift = longer.rank() - shorter.rank();
   for (int i = 0; i < shorter.rank(); ++i) {
     Dim& made = out[i + shift];
-    if (made == shorter[i] || shorter[i] == Dim(1)) continue;
-    if (made == Dim(1) || (!decide_equal(made, shorter[i]) && decide_equal(made, 1)))
-      made = shorter[i];
+    if (identical(made, shorter[i]) || shorter[i].is(1)) continue;
+    if (made.is(1) || (!decide_equal(made, shorter[i]) && decide_equal(made, 1))) made = shorter[i];
   }
   return out;
 }

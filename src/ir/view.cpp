@@ -35,15 +35,15 @@ bool Strided::is_contiguous() const {
 static std::optional<Strided> reshape(const Strided& from, const Shape& shape) {
   Strided out{from.offset, shape, {}};
   for (int i = 0; i < shape.rank(); ++i) out.strides.push_back(0);
-  if (from.shape.elements() == Dim(0)) return out;
+  if (from.shape.elements().is(0)) return out;
   int i = 0, j = 0;
   while (i < from.shape.rank() || j < shape.rank()) {
     int i0 = i, j0 = j;
     int64_t left = i < from.shape.rank() ? from.shape[i++].value() : 1;
     int64_t right = j < shape.rank() ? shape[j++].value() : 1;
-    while (left != right || (i < from.shape.rank() && from.shape[i] == Dim(1)) ||
-           (j < shape.rank() && shape[j] == Dim(1))) {
-      if (left <= right && i < from.shape.rank() && (left < right || from.shape[i] == Dim(1)))
+    while (left != right || (i < from.shape.rank() && from.shape[i].is(1)) ||
+           (j < shape.rank() && shape[j].is(1))) {
+      if (left <= right && i < from.shape.rank() && (left < right || from.shape[i].is(1)))
         left *= from.shape[i++].value();
       else
         right *= shape[j++].value();
@@ -70,7 +70,7 @@ static Strided broadcast(const Strided& from, const Shape& shape) {
   Strided out{from.offset, shape, {}};
   int shift = shape.rank() - from.shape.rank();
   for (int i = 0; i < shape.rank(); ++i) {
-    bool repeats = i < shift || (from.shape[i - shift] == Dim(1) && shape[i] != Dim(1));
+    bool repeats = i < shift || (from.shape[i - shift].is(1) && !shape[i].is(1));
     out.strides.push_back(repeats ? 0 : from.strides[i - shift]);
   }
   return out;

@@ -77,7 +77,8 @@ std::vector<Dim> symbols_in(const Kernel& kernel) {
     for (PolyId poly : mask) add_poly(poly);
   std::sort(found.begin(), found.end(),
             [](Dim a, Dim b) { return symbol_name(a) < symbol_name(b); });
-  found.erase(std::unique(found.begin(), found.end()), found.end());
+  found.erase(std::unique(found.begin(), found.end(), [](Dim a, Dim b) { return identical(a, b); }),
+              found.end());
   return found;
 }
 

@@ -45,7 +45,7 @@ class KernelPrinter {
     std::vector<Dim> found;
     auto add = [&](Dim size) {
       for (Dim symbol : symbols_of(size))
-        if (std::find(found.begin(), found.end(), symbol) == found.end()) found.push_back(symbol);
+        if (!contains(found, symbol)) found.push_back(symbol);
     };
     for (const KernelAxis& axis : k_.axes) add(axis.extent);
     for (const BufferParam& buffer : k_.buffers) add(buffer.size);

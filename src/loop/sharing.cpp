@@ -22,7 +22,7 @@ bool gathers(const Kernel& kernel, const Value& v) {
 Sharing::Sharing(const Kernel& kernel)
     : kernel_(kernel), loads_(kernel.buffers.size()), stores_(kernel.buffers.size()) {
   for (size_t k = 0; k < kernel.axes.size(); ++k)
-    if (kernel.axes[k].kind == AxisKind::par && kernel.axes[k].extent != Dim(1))
+    if (kernel.axes[k].kind == AxisKind::par && !kernel.axes[k].extent.is(1))
       par_ |= AxisSet{1} << k;
   // A value behind a reduction is computed in a later sweep over the points. That of a gathered
   // value is not looked for: it may be the last.

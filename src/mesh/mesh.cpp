@@ -79,7 +79,7 @@ ops::ShardAttrs mesh::attrs_of_spec(const ShardSpec& spec, const Mesh& mesh, con
                                    : ops::ShardRole::data;
   auto add = [&](std::string_view name, int dim) {
     bool is_known = mesh.find(name) >= 0 && dim < type.rank();
-    if (is_known && type.shape[dim] == Dim(0)) return;  // all workers hold the same: nothing
+    if (is_known && type.shape[dim].is(0)) return;  // all workers hold the same: nothing
     names += (names.empty() ? "" : ",") + std::string(name);
     attrs.axes.push_back(Axis(dim));
   };
@@ -204,7 +204,7 @@ Tensor shard(const Tensor& x, const ShardSpec& spec, std::source_location place)
 
 Tensor shard_like(const Tensor& x, const Tensor& like) {
   if (!is_mesh(like.device())) return x.to(like.device());
-  if (x.shape() != like.shape())
+  if (!identical(x.shape(), like.shape()))
     fail("shard_like: {} cannot be divided as {}", *type_of(x), *type_of(like));
   const mesh::MeshValue *wanted = computed(like), *given = computed(x);
   if (given && x.device() == like.device() && given->division == wanted->division) return x;

@@ -62,7 +62,7 @@ Values first_values(const Functions& functions, uint64_t seed, Role role) {
 DimensionInfo dimension_info(const Resolved& model, Dim size) {
   constexpr int64_t kLargest = 65536;
   if (size.is_const()) return size.value();
-  auto tried = std::ranges::find(model.sizes, size, &Binding::symbol);
+  auto tried = find_symbol(model.sizes, size);
   return {1, tried->value, kLargest, to_text(size)};
 }
 

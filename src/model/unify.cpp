@@ -40,7 +40,7 @@ bool Unifier::unify(SizeId a, SizeId b) {
   if (a == b) return true;
   std::optional<Dim>& known = values_[a];
   const std::optional<Dim>& other = values_[b];
-  if (known && other && *known != *other) return false;
+  if (known && other && !identical(*known, *other)) return false;
   if (!known) known = other;
   joined_[b] = a;
   return true;

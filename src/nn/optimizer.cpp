@@ -46,7 +46,7 @@ static void check_gradient(const std::string& name, const Tensor& gradient,
   auto found = parameters.find(name);
   if (found == parameters.end()) fail("update: a gradient for {}, which is no parameter", name);
   if (!gradient.defined()) fail(Fault::type, "update: the gradient of {} is a null tensor", name);
-  if (!(gradient.shape() == found->second.shape()))
+  if (!identical(gradient.shape(), found->second.shape()))
     fail("update: the gradient of {} has the wrong shape: {} for {}", name, *type_of(gradient),
          *type_of(found->second));
 }
@@ -180,7 +180,7 @@ void Optimizer::load_state_dict(const TensorMap& state) {
   for (const auto& [name, tensor] : state) {
     if (!tensor.defined()) fail(Fault::type, "load_state_dict: {} is a null tensor", name);
     if (auto mine = known.find(name);
-        mine != known.end() && !(mine->second.shape() == tensor.shape()))
+        mine != known.end() && !identical(mine->second.shape(), tensor.shape()))
       fail("load_state_dict: {} is {}, given {}", name, *type_of(mine->second), *type_of(tensor));
     size_t dot = name.rfind('.');
     if (name == "step")

@@ -20,7 +20,7 @@ std::string like(const std::string& name, const TensorMap& names) {
 }
 
 std::string difference(const std::string& name, const Type& wanted, const Type& given) {
-  if (!(wanted.shape == given.shape))
+  if (!identical(wanted.shape, given.shape))
     return format("shape: {} is {}, given {}", name, wanted, given);
   if (wanted.dtype != given.dtype) return format("dtype: {} is {}, given {}", name, wanted, given);
   return "";
@@ -38,7 +38,7 @@ TensorMap matched(TensorMap mine, TensorMap given, bool strict, bool any_dtype,
       continue;
     }
     const Type &wanted = *type_of(tensor), &have = *type_of(found.mapped());
-    bool same_kind = any_dtype && wanted.shape == have.shape;
+    bool same_kind = any_dtype && identical(wanted.shape, have.shape);
     std::string fault = same_kind ? "" : difference(name, wanted, have);
     if (!fault.empty()) problems.push_back(std::move(fault));
     fitting.insert(std::move(found));

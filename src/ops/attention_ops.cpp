@@ -32,7 +32,7 @@ struct Sizes {
     for (int i = 0; i < r - 3; ++i) lead.push_back(q.shape[i]);
     if (r > 2)
       heads = {k.shape[r - 3],
-               k.shape[r - 3] == Dim(0) ? Dim(0) : floor_div(q.shape[r - 3], k.shape[r - 3])};
+               k.shape[r - 3].is(0) ? Dim(0) : floor_div(q.shape[r - 3], k.shape[r - 3])};
     queries = q.shape[r - 2], depth = q.shape[r - 1];
     keys = k.shape[r - 2], out_depth = v.shape[r - 1];
   }
@@ -128,7 +128,7 @@ Tensor masked(Tensor scores, const AttentionAttrs& a, const Tensor& mask, const 
 Tensors attention_body(const AttentionAttrs& a, const Tensors& in) {
   Sizes sizes(*type_of(in[0]), *type_of(in[1]), *type_of(in[2]));
   DType type = in[0].dtype(), wide = info(type).compute;
-  if (sizes.keys == Dim(0))
+  if (sizes.keys.is(0))
     return {filled(Scalar(0.0), type, sizes.merged(sizes.queries, sizes.out_depth))};
   Labels lead = sizes.lead_labels(), h = sizes.heads.empty() ? "" : "h",
          hg = sizes.heads.empty() ? "" : "hg";

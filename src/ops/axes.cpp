@@ -171,7 +171,8 @@ Tensors broadcast_all(const NoAttrs&, const Tensors& in) {
   Shape shape;
   for (const Tensor& t : in) shape = broadcast(shape, t.shape(), "broadcast_arrays");
   Tensors out;
-  for (const Tensor& t : in) out.push_back(t.shape() == shape ? t : tn::broadcast_to(t, shape));
+  for (const Tensor& t : in)
+    out.push_back(identical(t.shape(), shape) ? t : tn::broadcast_to(t, shape));
   return out;
 }
 

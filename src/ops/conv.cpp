@@ -85,7 +85,7 @@ Tensor no_examples(ConvAttrs a, const BatchCall& call) {
 /// A batch of x goes to the images, one of kernels to the channels out, of both to the groups.
 Tensors batch_conv(const ConvAttrs& a, const BatchCall& call) {
   Tensor x = call.in[0], w = call.in[1];
-  if (call.size == Dim(0)) return {no_examples(a, call)};
+  if (call.size.is(0)) return {no_examples(a, call)};
   ConvAttrs attrs = a;
   Dim images = x.shape()[call.batched[0] ? 1 : 0], out = w.shape()[call.batched[1] ? 1 : 0];
   if (!call.batched[1])
@@ -130,7 +130,7 @@ Tensor conv_adjoint_in_x(const ConvAttrs& a, const Tensor& ct, const Tensor& x, 
   for (int k = 0; k + 2 < x.rank(); ++k) {
     int axis = a.first_spatial() + k;
     Dim in = x.shape()[axis], out = ct.shape()[axis];
-    if (in == Dim(0)) return filled(Scalar(0), x.dtype(), x.shape());
+    if (in.is(0)) return filled(Scalar(0), x.dtype(), x.shape());
     Offset reach = (w.shape()[axis] - 1) * a.kernel_dilation[k];
     Offset rest = Offset((in - 1) * a.input_dilation[k]) - (out - 1) * a.stride[k];
     back.padding.push_back(reach - a.padding[2 * k]);
@@ -163,7 +163,7 @@ Type settle_conv(std::string_view op, ConvAttrs& a, const Type& x, const Type& w
     Dim in = dilated(spatial_extent(op, x, axis), a.input_dilation[k]);
     Dim kernel = dilated(spatial_extent(op, w, axis), a.kernel_dilation[k]);
     Offset padded = Offset(in) + a.padding[2 * k] + a.padding[2 * k + 1];
-    if (kernel == Dim(0)) fail("{}: the kernel is empty: {}", op, w);
+    if (kernel.is(0)) fail("{}: the kernel is empty: {}", op, w);
     if (!decide_at_least(padded, kernel))
       fail("{}: the kernel is larger than the padded input: {} and {} along axis {} ({} and {})",
            op, kernel, padded, axis, w, x);

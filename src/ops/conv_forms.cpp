@@ -202,7 +202,7 @@ Tensors convolve_body(const ConvolveAttrs& a, const Tensors& given) {
     fail("convolve: both operands have one axis: {} and {}", x, y);
   if (!decide_at_least(x.shape[0], y.shape[0])) std::swap(in[0], in[1]);
   Dim n = in[0].shape()[0], k = in[1].shape()[0];
-  if (k == Dim(0)) fail("convolve: an operand is empty: {} and {}", x, y);
+  if (k.is(0)) fail("convolve: an operand is empty: {} and {}", x, y);
   Dim half = floor_div(k - 1, 2);
   Dim before = a.mode == ConvolveMode::full   ? k - 1
                : a.mode == ConvolveMode::same ? k - 1 - half

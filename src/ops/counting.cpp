@@ -56,7 +56,7 @@ std::pair<Tensor, Tensor> counted_range(const Tensor& x, const Tensor& range) {
       fail("histogram: range is two numbers: {}", *type_of(range));
     Tensor ends = cast_to(range, x.dtype());
     low = tn::take(ends, 0, Axis(0)), high = tn::take(ends, 1, Axis(0));
-  } else if (x.shape().elements() == Dim(0)) {
+  } else if (x.shape().elements().is(0)) {
     low = make_scalar(0.0, x.dtype(), false), high = make_scalar(1.0, x.dtype(), false);
   } else {
     low = tn::min(x), high = tn::max(x);
@@ -125,7 +125,7 @@ Dim bincount_length(const BincountAttrs& a, const Tensor& x) {
     return *a.length;
   }
   if (a.minlength < 0) fail("bincount: a negative minlength: {}", a.minlength);
-  if (x.shape().elements() == Dim(0)) return a.minlength;
+  if (x.shape().elements().is(0)) return a.minlength;
   values_now("bincount", x, Hint{"give `length`, the number of results"});
   auto [least, most] = *known_ends(x);
   if (least < 0) fail("bincount: a negative number: {} ({})", least, *type_of(x));

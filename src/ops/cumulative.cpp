@@ -107,7 +107,7 @@ Tensors jvp_cumulative(const CumulativeAttrs& a, const Primal& p, const Tensors&
   DType type = p.in[0].dtype(), wide = info(type).compute;
   int axis = a.axis.i;
   Tensor x = cast_to(p.in[0], wide), t = cast_to(given[0], wide);
-  if (x.shape()[axis] == Dim(0)) return {given[0]};
+  if (x.shape()[axis].is(0)) return {given[0]};
   if (a.reverse) x = tn::flip(x, Axes(axis)), t = tn::flip(t, Axes(axis));
   t = a.mode == Running::prod ? tangent_of_products(x, t, axis)
                               : tangent_of_extremes(x, t, axis, a.mode);
@@ -175,8 +175,7 @@ Tensors subtract_neighbours(const DiffAttrs& a, const Tensors& in) {
   if (a.n > kMostTimes) fail("diff: n must be at most {}: {} ({})", kMostTimes, a.n, *type_of(x));
   for (int64_t k = 0; k < a.n; ++k) {
     Dim n = x.shape()[axis];
-    Tensor later = slice_axis(x, axis, 1, n),
-           earlier = slice_axis(x, axis, 0, n == Dim(0) ? n : n - 1);
+    Tensor later = slice_axis(x, axis, 1, n), earlier = slice_axis(x, axis, 0, n.is(0) ? n : n - 1);
     x = x.dtype() == DType::b1 ? tn::not_equal(later, earlier) : later - earlier;
   }
   return {x};
@@ -188,7 +187,7 @@ Tensor products_of_others(const Tensor& x, int axis) {
   if (!is_complex(x.dtype()))
     return emit(cumulative, {x}, CumulativeAttrs{axis, Running::prod, false, true}) *
            emit(cumulative, {x}, CumulativeAttrs{axis, Running::prod, true, true});
-  if (x.shape()[axis] == Dim(0)) return x;
+  if (x.shape()[axis].is(0)) return x;
   auto before = [&](const Tensor& y) {
     return run_along(delay(y, axis, 1, 1), axis, Running::prod);
   };

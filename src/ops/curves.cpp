@@ -86,7 +86,7 @@ Tensors interp_body(const InterpAttrs& a, const Tensors& in) {
   promote_all(values, "interp", every_type, true);
   if (in[1].rank() != 1 || in[2].rank() != 1 || !decide_equal(in[1].shape(), in[2].shape()))
     fail("interp: xp and fp are lists of one length: {} and {}", *type_of(in[1]), *type_of(in[2]));
-  if (in[1].shape()[0] == Dim(0)) fail("interp: there are no sample points: {}", *type_of(in[1]));
+  if (in[1].shape()[0].is(0)) fail("interp: there are no sample points: {}", *type_of(in[1]));
   DType type = promote(points[0].dtype(), values[0].dtype()), wide = info(type).compute;
   Tensor x = cast_to(points[0], real_of(wide));
   Samples s{cast_to(points[1], real_of(wide)), cast_to(values[0], wide)};
@@ -174,7 +174,7 @@ Tensors trapezoid_body(const TrapezoidAttrs& a, const Tensors& in) {
   Tensor y = cast_to(both[0], info(type).compute);
   int axis = normal_axis(a.axis, y.rank(), "trapezoid");
   Dim n = y.shape()[axis];
-  if (n == Dim(0)) return {cast_to(tn::sum(y, Axes(axis)), type)};
+  if (n.is(0)) return {cast_to(tn::sum(y, Axes(axis)), type)};
   Tensor middle = (slice_axis(y, axis, 1, n) + slice_axis(y, axis, 0, n - 1)) * 0.5;
   if (both.size() < 2) return {cast_to(tn::sum(middle, Axes(axis)) * a.dx, type)};
   Tensor x = cast_to(both[1], y.dtype()), width;
@@ -218,7 +218,7 @@ Tensors polyfit_body(const PolyfitAttrs& a, const Tensors& in) {
   bool fits = x.rank() == 1 && (y.rank() == 1 || y.rank() == 2);
   if (!fits || !decide_equal(x.shape()[0], y.shape()[0]))
     fail("polyfit: x and y have one length: {} and {}", *type_of(in[0]), *type_of(in[1]));
-  if (x.shape()[0] == Dim(0)) fail("polyfit: there are no points: {}", *type_of(in[0]));
+  if (x.shape()[0].is(0)) fail("polyfit: there are no points: {}", *type_of(in[0]));
   constexpr int64_t kMost = 1 << 16;
   if (a.deg < 0 || a.deg > kMost) fail("polyfit: deg must lie in [0, {}]: {}", kMost, a.deg);
   Dim n = x.shape()[0];

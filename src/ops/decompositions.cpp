@@ -30,7 +30,7 @@ Tensor inverse_gaps(const Tensor& values, const Tensor& least) {
   return inverse_above(as_row(values) - as_column(values), least);
 }
 
-bool is_empty(const Tensor& x) { return x.shape().elements() == Dim(0); }
+bool is_empty(const Tensor& x) { return x.shape().elements().is(0); }
 
 Dim rank_of(const Shape& shape) { return decide_min(rows_of(shape), columns_of(shape)); }
 
@@ -83,7 +83,7 @@ Tensor diagonal_between(const Tensor& x, const Tensor& a, const Tensor& y) {
 Tensors jvp_svd(const SvdAttrs& a, const Primal& p, const Tensors& t) {
   T u = p.out[0], s = p.out[1], vh = p.out[2];
   DType type = u.dtype();
-  if (a.full_matrices && rows_of(u.shape()) != columns_of(vh.shape()))
+  if (a.full_matrices && !identical(rows_of(u.shape()), columns_of(vh.shape())))
     unsupported({"use full_matrices=False", "use full_matrices = false"},
                 "svd: full matrices have no derivative for {}", *type_of(p.in[0]));
   if (is_empty(s)) return Tensors(3);

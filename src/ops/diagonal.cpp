@@ -69,7 +69,7 @@ Tensor matrix_of(const Tensor& x, int64_t k) {
   if (!decide_at_least(kMost, count) || k > kMost || k < -kMost)
     fail("diag: a matrix of more than {} rows: diagonal {} of {}", kMost, k, *type_of(x));
   Dim n = count + std::abs(k);
-  if (count == Dim(0)) return filled(0, x.dtype(), {n, n});
+  if (count.is(0)) return filled(0, x.dtype(), {n, n});
   Tensor rows = tn::pad(tn::reshape(x, {count, 1}), {0, 0, 0, n});
   Tensor line = slice_axis(tn::reshape(rows, {count * (n + 1)}), 0, 0, (count - 1) * (n + 1) + 1);
   Dim before = k >= 0 ? Dim(k) : n * -k;

@@ -52,7 +52,7 @@ Tensor categorical_body(const CategoricalAttrs& a, const Tensors& in) {
   check_kind(op, reals, logits.dtype);
   if (logits.rank() == 0) fail("{}: logits need an axis of classes: {}", op, logits);
   int axis = normal_axis(a.axis, logits.rank(), op);
-  if (logits.shape[axis] == Dim(0)) fail("{}: there is no class to choose: {}", op, logits);
+  if (logits.shape[axis].is(0)) fail("{}: there is no class to choose: {}", op, logits);
   if (a.shape && a.num_samples) fail("{}: give shape or num_samples, not both", op);
   Shape own = without_axes(logits.shape, Axes(axis)), shape = a.shape.value_or(own);
   if (a.num_samples) {
@@ -61,7 +61,7 @@ Tensor categorical_body(const CategoricalAttrs& a, const Tensors& in) {
   }
   check_sizes(op, shape);
   int further = shape.rank() - own.rank();
-  if (further < 0 || !can_broadcast(own, shape) || !(broadcast(own, shape, op) == shape))
+  if (further < 0 || !can_broadcast(own, shape) || !identical(broadcast(own, shape, op), shape))
     fail("{}: logits without their classes do not broadcast to shape {}: {}", op, shape, logits);
   DType type = to_inexact(logits.dtype);
   Shape noise = shape;
@@ -81,7 +81,7 @@ struct MultinomialAttrs {
 
 /// Fails where weights are known to be no distribution. `draws` of them must be above 0.
 void check_weights(std::string_view op, const Tensor& weights, Dim draws) {
-  if (weights.shape().elements() == Dim(0)) return;
+  if (weights.shape().elements().is(0)) return;
   check_values(op, "a weight is negative, infinite or NaN", weights,
                tn::isfinite(weights) & (weights >= 0));
   Tensor positive = tn::sum(tn::astype(weights > 0, DType::i64), Axes(-1));
@@ -233,7 +233,7 @@ struct ChoiceAttrs {
 /// Positions of the chosen ones among `n`, as int64 of a.shape.
 Tensor chosen(const ChoiceAttrs& a, const Tensor& key, Dim n, const Tensor& p) {
   Dim draws = a.shape.elements();
-  if (draws == Dim(0)) return tn::zeros(a.shape, DType::i64);
+  if (draws.is(0)) return tn::zeros(a.shape, DType::i64);
   if (!p.defined() && a.replace) {
     DType type = decide_at_least(INT32_MAX, n) ? DType::i32 : DType::i64;
     return randint_body({a.shape, type}, {key, Tensor(0), value_of(n, DType::i64)});
@@ -256,14 +256,13 @@ Tensor choice_body(const ChoiceAttrs& a, const Tensors& in) {
   Tensor x = population(op, in[1]), p = in[2];
   int axis = normal_axis(a.axis, x.rank(), op);
   Dim n = x.shape()[axis], draws = a.shape.elements();
-  if (n == Dim(0) && draws != Dim(0))
-    fail("{}: there is nothing to choose from: {}", op, *type_of(x));
+  if (n.is(0) && !draws.is(0)) fail("{}: there is nothing to choose from: {}", op, *type_of(x));
   if (!a.replace && !decide_at_least(n, draws))
     fail(Hint{"draw with replacement: replace=True", "draw with replacement: .replace = true"},
          "{}: {} draws without replacement from {} elements", op, draws, n);
   if (p.defined() && !decide_equal(p.shape(), Shape{n}))
     fail("{}: p needs one probability per element of axis {}, {}: {}", op, axis, n, *type_of(p));
-  if (p.defined()) check_weights(op, p, a.replace && draws != Dim(0) ? Dim(1) : draws);
+  if (p.defined()) check_weights(op, p, a.replace && !draws.is(0) ? Dim(1) : draws);
   if (p.defined()) p = cast_to(p, to_inexact(p.dtype()));
   return tn::gather(x, {chosen(a, in[0], n, p)}, Axes(axis), 0, "clamp");  // p may have NaN
 }

@@ -104,7 +104,7 @@ Divisor divisor_of(Norm norm, bool inverse) {
 /// `x` cut, or filled up with zeros, to `count` numbers along `axis`.
 Tensor resized(const Tensor& x, int axis, Dim count) {
   Dim given = x.shape()[axis];
-  if (given == count) return x;
+  if (identical(given, count)) return x;
   if (decide_at_least(given, count)) return slice_axis(x, axis, 0, count);
   Offsets width;
   for (int k = 0; k < x.rank(); ++k)
@@ -169,7 +169,7 @@ Tensors several_axes(const FftnAttrs& a, const Tensors& in) {
 
 Tensor frequencies(std::string_view op, const FreqAttrs& a, bool half) {
   check_kind(op, floats, a.dtype);
-  if (a.n.is_inferred() || !decide_at_least(a.n, 1)) fail("{}: n must be positive: {}", op, a.n);
+  if (a.n.is_negative() || !decide_at_least(a.n, 1)) fail("{}: n must be positive: {}", op, a.n);
   Offset below = Offset(0) - floor_div(a.n, 2);
   Dim positive = half ? floor_div(a.n, 2) + 1 : ceil_div(a.n, 2);
   Tensor k = tn::arange(0, Scalar(Offset(positive)), 1, a.dtype);

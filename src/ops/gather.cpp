@@ -49,7 +49,7 @@ loop::Coords broadcast_coords(loop::Lowering& l, const Shape& shape, const loop:
   loop::Coords out;
   size_t first = at.size() - static_cast<size_t>(shape.rank());
   for (int k = 0; k < shape.rank(); ++k)
-    out.push_back(shape[k] == Dim(1) ? l.number(0) : at[first + static_cast<size_t>(k)]);
+    out.push_back(shape[k].is(1) ? l.number(0) : at[first + static_cast<size_t>(k)]);
   return out;
 }
 
@@ -94,7 +94,7 @@ Tensor move_batch(const Tensor& x, int from, int to) {
 }
 
 Tensor reshaped(const Tensor& x, const Shape& shape) {
-  return x.shape() == shape ? x : tn::reshape(x, shape);
+  return identical(x.shape(), shape) ? x : tn::reshape(x, shape);
 }
 
 /// An operand without the batch stays so: the batch is then an axis of the indices, after their
@@ -157,7 +157,7 @@ Type infer_dynamic_slice(const SizesAttrs& a, Types in) {
   for (int k = 0; k < x.rank(); ++k) {
     const Type& start = *in[static_cast<size_t>(k) + 1];
     if (start.rank() != 0) fail("dynamic_slice: a start must be one integer: {}", start);
-    if (a.sizes[k].is_inferred() || !decide_at_least(x.shape[k], a.sizes[k]))
+    if (a.sizes[k].is_negative() || !decide_at_least(x.shape[k], a.sizes[k]))
       fail("dynamic_slice: size {} does not fit axis {}: {} ({})", a.sizes[k], k, x.shape[k], x);
   }
   return {x.dtype, a.sizes};
@@ -253,7 +253,7 @@ Shape indexed_shape(std::string_view op, const Type& x, const Axes& axes, int64_
     if (!axes.has(k)) shape.push_back(x.shape[k]);
   }
   for (Axis k : axes)
-    if (x.shape[k.i] == Dim(0) && shape.elements() != Dim(0))
+    if (x.shape[k.i].is(0) && !shape.elements().is(0))
       fail("{}: nothing to index along axis {}: {}", op, k.i, x);
   return shape;
 }
@@ -307,7 +307,7 @@ BlockStarts::BlockStarts(const Shape& shape, const Shape& sizes, const BatchCall
                          size_t first) {
   for (int k = 0; k < shape.rank(); ++k) {
     size_t at = first + static_cast<size_t>(k);
-    bool whole = shape[k] == sizes[k];  // then the start is 0, whatever is given
+    bool whole = identical(shape[k], sizes[k]);  // then the start is 0, whatever is given
     values.push_back(whole ? make_scalar(0, DType::i64, false) : call.in[at]);
     batched |= !whole && call.batched[at];
   }
@@ -315,8 +315,8 @@ BlockStarts::BlockStarts(const Shape& shape, const Shape& sizes, const BatchCall
 
 BlockIndices index_block(const Shape& shape, const Shape& sizes, std::span<const Tensor> starts) {
   int first = 0, last = shape.rank() - 1;
-  while (first < last && shape[first] == sizes[first]) ++first;
-  while (first < last && shape[last] == sizes[last]) --last;
+  while (first < last && identical(shape[first], sizes[first])) ++first;
+  while (first < last && identical(shape[last], sizes[last])) --last;
   int rank = last - first + 1;
   BlockIndices block;
   for (int k = first; k <= last; ++k) {

@@ -274,7 +274,7 @@ Tensors repeat_whole(const TileAttrs& a, const Tensors& in) {
     if (!decide_at_least(repetitions, 0))
       fail("tile: a negative number of repetitions: {} ({})", repetitions, *type_of(in[0]));
     Dim count = repetitions.size();
-    if (count != Dim(1)) apart.push_back(1), repeated.push_back(count);
+    if (!count.is(1)) apart.push_back(1), repeated.push_back(count);
     apart.push_back(shape[k]), repeated.push_back(shape[k]);
     joined.push_back(shape[k] * count);
   }
@@ -284,7 +284,7 @@ Tensors repeat_whole(const TileAttrs& a, const Tensors& in) {
 /// Shifts by a multiple of the extent do nothing.
 Tensor roll_axis(const Tensor& x, int axis, Offset shift) {
   Dim n = x.shape()[axis];
-  if (n == Dim(0)) return x;
+  if (n.is(0)) return x;
   bool back = !decide_at_least(shift, 0);
   Dim places = (back ? Offset(0) - shift : shift).size();
   if (decide_at_least(places, n)) places = mod(places, n);

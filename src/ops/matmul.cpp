@@ -32,9 +32,9 @@ Shape leading(const Shape& shape, int count) {
             format("{} looks transposed; use matrix_transpose({}): the product is {}", which, which,
                    made)};
   };
-  if (x.rank() == 2 && y.rank() == 2 && x.shape[1] == y.shape[1])
+  if (x.rank() == 2 && y.rank() == 2 && identical(x.shape[1], y.shape[1]))
     say("x2", x.shape[0], y.shape[0]);
-  else if (x.rank() == 2 && y.rank() == 2 && x.shape[0] == y.shape[0])
+  else if (x.rank() == 2 && y.rank() == 2 && identical(x.shape[0], y.shape[0]))
     say("x1", x.shape[1], y.shape[1]);
   else if (can_broadcast(x.shape, y.shape))
     hint = {"x1 * x2 multiplies element by element"};
@@ -163,7 +163,7 @@ Tensors linear_body(const NoAttrs&, const Tensors& in) {
     fail("linear: x needs an axis and weight two, [out, in]: x {} and weight {}", x, w);
   Dim inner = x.shape[x.rank() - 1];
   if (!decide_equal(inner, w.shape[1])) {
-    Hint hint{w.shape[0] == inner ? "weight looks transposed; it is [out, in]" : ""};
+    Hint hint{identical(w.shape[0], inner) ? "weight looks transposed; it is [out, in]" : ""};
     fail(hint, "linear: inner dimensions differ: {} (x {}) and {} (weight {})", inner, x,
          w.shape[1], w);
   }

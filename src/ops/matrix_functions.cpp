@@ -104,7 +104,7 @@ Tensors expm_body(const ExpmAttrs& a, const Tensors& in) {
   prepare_square("expm", x);
   if (a.max_squarings < 0 || a.max_squarings > 64)
     fail("expm: max_squarings must lie in [0, 64]: {}", a.max_squarings);
-  if (x[0].shape().elements() == Dim(0)) return {x[0]};
+  if (x[0].shape().elements().is(0)) return {x[0]};
   Tensor norm = tn::max(tn::sum(tn::abs(x[0]), Axes(-2), {}, true), Axes(-1), true);
   norm = tn::stop_gradient(norm);
   Tensor times = tn::maximum(tn::ceil(tn::log2(norm / kNear)), 0.0);

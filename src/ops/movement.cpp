@@ -16,7 +16,7 @@ namespace {
 void prepare_reshape(ShapeAttrs& a, Tensors& in) {
   const Type& x = *type_of(in[0]);
   // With an extent of 0 the product is 0, however large the others are.
-  bool empty = std::find(a.shape.begin(), a.shape.end(), Dim(0)) != a.shape.end();
+  bool empty = std::ranges::any_of(a.shape, [](Dim d) { return d.is(0); });
   Dim total = x.shape.elements(), known = empty ? 0 : 1;
   int left = -1;
   for (int k = 0; k < a.shape.rank(); ++k) {
@@ -64,9 +64,9 @@ void prepare_broadcast(ShapeAttrs& a, Tensors& in) {
   bool fits = x.rank() <= a.shape.rank();
   for (int k = 0; fits && k < x.rank(); ++k) {
     Dim to = a.shape[a.shape.rank() - x.rank() + k];
-    fits = x.shape[k] == Dim(1) || decide_equal(x.shape[k], to) || decide_equal(x.shape[k], 1);
+    fits = x.shape[k].is(1) || decide_equal(x.shape[k], to) || decide_equal(x.shape[k], 1);
   }
-  for (Dim d : a.shape) fits = fits && !d.is_inferred();
+  for (Dim d : a.shape) fits = fits && !d.is_negative();
   if (!fits) fail("broadcast_to: {} does not broadcast to {}: {}", x.shape, a.shape, x);
   in[0] = with_unit_axes(in[0], a.shape);
   if (x.rank() < a.shape.rank())
@@ -152,7 +152,7 @@ SliceBounds canonical_bounds(SliceBounds b, Dim extent, std::string_view op) {
   if (decide_at_least(start, stop)) return {0, 0, 1};
   if (!SizeHints::current()) reaches(stop, start, op);  // then what follows is right when empty
   Dim before_last = floor_div((stop - start - 1).size(), step) * step;
-  return {start, start + before_last + 1, before_last == Dim(0) ? 1 : step};
+  return {start, start + before_last + 1, before_last.is(0) ? 1 : step};
 }
 
 Dim slice_extent(const SliceAttrs& a, int i) {

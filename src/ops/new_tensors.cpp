@@ -51,7 +51,7 @@ constexpr auto size_value_def = Op<SizeAttrs>{
 TN_OP(size_value);
 
 static Dim checked(std::string_view op, Dim size) {
-  if (size.is_inferred()) fail("{}: a size is negative: -1", op);
+  if (size.is_negative()) fail("{}: a size is negative: {}", op, size);
   return size;
 }
 

@@ -73,7 +73,7 @@ Tensor squared_magnitude(const Tensor& x) {
 
 /// Over sizes, of which none is below 0.
 Tensor largest_or_zero(const Tensor& x, const Axes& axes, bool keepdims) {
-  bool none = extent_of(x.shape(), axes) == Dim(0);
+  bool none = extent_of(x.shape(), axes).is(0);
   return none ? tn::sum(x, axes, {}, keepdims) : tn::max(x, axes, keepdims);
 }
 
@@ -121,7 +121,7 @@ Tensor extreme_sum(const Tensor& x, int axis, bool largest, bool keepdims) {
 }
 
 bool has_values(const Tensor& x) {
-  return rows_of(x.shape()) != Dim(0) && columns_of(x.shape()) != Dim(0);
+  return !rows_of(x.shape()).is(0) && !columns_of(x.shape()).is(0);
 }
 
 Tensors matrix_norm_body(const MatrixNormAttrs& a, const Tensors& in) {

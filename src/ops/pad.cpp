@@ -32,7 +32,7 @@ void prepare_pad(PadWithAttrs& a, Tensors& in) {
   for (int i = 0; i < wanted; ++i) widths.push_back(a.pad_width[given == wanted ? i : i % given]);
   for (int i = 0; i < wanted; ++i) {
     if (!decide_at_least(widths[i], 0)) fail("pad: a negative width: {} ({})", widths[i], x);
-    if (a.mode != PadMode::constant && widths[i] != Offset(0) && x.shape[i / 2] == Dim(0))
+    if (a.mode != PadMode::constant && widths[i] != Offset(0) && x.shape[i / 2].is(0))
       fail("pad: nothing to repeat along axis {}: {}", i / 2, x);
   }
   a.pad_width = widths;
@@ -68,7 +68,7 @@ void lower_pad(const PadWithAttrs& a, loop::Lowering& l) {
   S within;
   for (int k = 0; k < shape.rank(); ++k) {
     Dim before = a.pad_width[2 * k].size(), after = a.pad_width[2 * k + 1].size();
-    if (before == Dim(0) && after == Dim(0)) continue;
+    if (before.is(0) && after.is(0)) continue;
     auto axis = static_cast<size_t>(k);
     PolyId place = l.sub(to[axis], l.number(before));
     S at = l.b.index(place), extent = l.b.index(l.number(shape[k]));
@@ -114,7 +114,7 @@ Tensor inner_indices(PadMode mode, Dim before, Dim extent, Dim after) {
 Tensor add_back(const PadWithAttrs& a, Tensor ct, const Shape& shape) {
   for (int k = 0; k < shape.rank(); ++k) {
     Dim before = a.pad_width[2 * k].size(), after = a.pad_width[2 * k + 1].size();
-    if (before == Dim(0) && after == Dim(0)) continue;
+    if (before.is(0) && after.is(0)) continue;
     Tensor indices = inner_indices(a.mode, before, shape[k], after);
     Tensor zeros = filled(0, ct.dtype(), with_extent(ct.shape(), k, shape[k]));
     ct = tn::scatter(zeros, ct, {indices}, Axes(k), "add");

@@ -92,7 +92,7 @@ __int128 triangle_size(int64_t n, int64_t m, int64_t k) {
 /// Element p of a triangle is in the first row whose elements end behind p.
 Tensors triangle_indices(std::string_view op, const TriangleAttrs& a, bool upper) {
   Dim columns = a.m.value_or(a.n);
-  if (a.n.is_inferred() || columns.is_inferred()) fail("{}: a size is negative: -1", op);
+  check_sizes(op, {a.n, columns});
   int64_t n = a.n.value(), m = columns.value(), most = int64_t{1} << 40;
   if (n > most || m > most) fail("{}: too many elements: {} rows and {} columns", op, n, m);
   int64_t k = std::clamp(a.k, -most - 1, most + 1);
@@ -113,8 +113,7 @@ Tensors triangle_indices(std::string_view op, const TriangleAttrs& a, bool upper
 /// From the last axis to the first.
 Tensors unravel_body(const UnravelAttrs& a, const Tensors& in) {
   check_kind("unravel_index", integers, in[0].dtype());
-  for (Dim extent : a.shape)
-    if (extent.is_inferred()) fail("unravel_index: a size is negative: -1");
+  check_sizes("unravel_index", a.shape);
   auto ends = known_ends(in[0]);
   if (Dim count = a.shape.elements(); ends && count.is_const()) {
     int64_t outside = ends->first < 0 ? ends->first : ends->second;

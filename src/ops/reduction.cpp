@@ -66,7 +66,7 @@ void prepare_extreme(std::string_view op, ReduceAttrs& a, Tensor& x) {
   check_kind(op, ordered, x.dtype());
   settle_axes(op, a, x);
   for (Axis k : *a.axis)
-    if (x.shape()[k.i] == Dim(0))
+    if (x.shape()[k.i].is(0))
       fail("{}: no elements along axis {}: {} ({})", op, k.i, x.shape(), *type_of(x));
 }
 
@@ -92,7 +92,7 @@ void prepare_argreduce(ArgreduceAttrs& a, Tensors& in) {
 Type infer_argreduce(const ArgreduceAttrs& a, Types in) {
   const Type& x = *in[0];
   check_kind("argreduce", reals, x.dtype);
-  if (x.shape[a.axis.i] == Dim(0))
+  if (x.shape[a.axis.i].is(0))
     fail("argreduce: no elements along axis {}: {} ({})", a.axis.i, x.shape, x);
   return {DType::i64, without_axes(x.shape, Axes(a.axis.i))};
 }
@@ -110,8 +110,7 @@ void lower_argreduce(const ArgreduceAttrs& a, loop::Lowering& l) {
 Tensors find_extreme(std::string_view op, const ArgAttrs& a, const Tensor& x, Extreme mode) {
   check_kind(op, ordered, x.dtype());
   Axes axes = normal_axes(a.axis ? Maybe<Axes>(Axes(a.axis->i)) : Maybe<Axes>(), x.rank(), op);
-  if (extent_of(x.shape(), axes) == Dim(0))
-    fail("{}: no elements to choose from: {}", op, *type_of(x));
+  if (extent_of(x.shape(), axes).is(0)) fail("{}: no elements to choose from: {}", op, *type_of(x));
   ArgreduceAttrs attrs{a.axis ? axes[0] : Axis(0), mode};
   Tensor flat = a.axis ? x : tn::reshape(x, {Dim(-1)});
   Tensor at = call_with(argreduce, {flat}, &attrs)[0];

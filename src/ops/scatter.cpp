@@ -43,7 +43,7 @@ void prepare_scatter(ScatterAttrs& a, Tensors& in) {
   Shape points = index_shape("scatter", types);
   Shape shape = indexed_shape("scatter", *type_of(in[0]), a.axes, a.batch_dims, points);
   in[1] = cast_to(in[1], in[0].dtype());
-  if (!(in[1].shape() == shape)) {
+  if (!identical(in[1].shape(), shape)) {
     if (in[1].rank() > shape.rank() || !can_broadcast(in[1].shape(), shape))
       fail("scatter: updates of {} do not fit the indexed shape {}", *type_of(in[1]), shape);
     in[1] = tn::broadcast_to(in[1], shape);
@@ -88,7 +88,7 @@ struct Places {
 Tensor keep_last_writers(const ScatterAttrs& a, const Tensors& in, const Tensor& ct) {
   Shape points, written;
   for (size_t i = 2; i < in.size(); ++i) points = broadcast(points, in[i].shape(), "scatter");
-  if (points.elements() == Dim(1)) return ct;
+  if (points.elements().is(1)) return ct;
   int batch = static_cast<int>(a.batch_dims), first = a.axes[0].i;
   ScatterAttrs only{{}, ScatterMode::set, a.batch_dims, a.outside};
   for (int k = 0; k < batch; ++k) written.push_back(in[0].shape()[k]);
@@ -228,7 +228,7 @@ void prepare_slice_update(SliceAttrs& a, Tensors& in) {
   in[1] = cast_to(in[1], x.dtype);
   if (in[1].rank() > shape.rank() || !can_broadcast(in[1].shape(), shape))
     fail("slice_update: an update of {} does not fit the slice {}", *type_of(in[1]), shape);
-  if (!(in[1].shape() == shape)) in[1] = tn::broadcast_to(in[1], shape);
+  if (!identical(in[1].shape(), shape)) in[1] = tn::broadcast_to(in[1], shape);
   if (!reversed.empty()) in[1] = tn::flip(in[1], reversed);
 }
 

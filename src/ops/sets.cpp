@@ -45,7 +45,7 @@ Tensors isin_body(const IsinAttrs& a, const Tensors& in) {
   Tensors both = in;
   promote_all(both, "isin", every_type);
   Tensor list = tn::reshape(both[1], {Dim(-1)});
-  if (list.shape()[0] == Dim(0))
+  if (list.shape()[0].is(0))
     return {tn::broadcast_to(Tensor::from_scalar(Scalar(a.invert)), both[0].shape())};
   Tensor found = is_member(both[0], list);
   return {a.invert ? tn::logical_not(found) : found};

@@ -37,7 +37,7 @@ Shape with_leading_ones(const Shape& shape, int rank) {
 
 std::optional<Dim> divided(Dim a, Dim b) {
   if (std::optional<Dim> exact = exact_div(a, b)) return exact;
-  if (b == Dim(0) || !decide_divides(b, a)) return {};
+  if (b.is(0) || !decide_divides(b, a)) return {};
   return floor_div(a, b);
 }
 
@@ -56,7 +56,7 @@ Tensor share_of(double whole, Dim count, DType type) {
 
 void check_sizes(std::string_view op, const Shape& shape) {
   for (Dim extent : shape)
-    if (extent.is_inferred()) fail("{}: a size is negative: -1", op);
+    if (extent.is_negative()) fail("{}: a size is negative: {}", op, extent);
 }
 
 void check_results(std::string_view op, int64_t count, const Type& x) {

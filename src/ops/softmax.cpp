@@ -20,7 +20,7 @@ void prepare_softmax(std::string_view op, SoftmaxAttrs& a, Tensors& in) {
   a.axis = normal_axes(a.axis, in[0].rank(), op);
 }
 
-bool is_empty(const Tensor& x, const Axes& axes) { return extent_of(x.shape(), axes) == Dim(0); }
+bool is_empty(const Tensor& x, const Axes& axes) { return extent_of(x.shape(), axes).is(0); }
 
 Tensors softmax_body(const SoftmaxAttrs& a, const Tensors& in) {
   if (is_empty(in[0], *a.axis)) return {tn::positive(in[0])};

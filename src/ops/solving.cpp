@@ -48,7 +48,7 @@ void share_batch(std::string_view op, Tensor& a, Tensor& b) {
   for (Tensor* x : {&a, &b}) {
     Shape whole = batch;
     whole.push_back(rows_of(x->shape())), whole.push_back(columns_of(x->shape()));
-    if (x->shape() != whole) *x = tn::broadcast_to(*x, whole);
+    if (!identical(x->shape(), whole)) *x = tn::broadcast_to(*x, whole);
   }
 }
 
@@ -162,7 +162,7 @@ Tensors jvp_det(const NoAttrs&, const Primal& p, const Tensors& t) {
   Tensors factors = factors_of(p.in[0]);
   T lu = factors[0];
   Dim n = rows_of(lu.shape());
-  if (n == Dim(0)) return {Tensor()};
+  if (n.is(0)) return {Tensor()};
   Tensor largest = tn::max(tn::abs(lu), Axes{-2, -1}, true);
   Tensor tiny = tn::where(largest == 0, 1, largest) * epsilon_of(lu.dtype());
   Tensor missing = (lu == 0) & (tn::eye(n, {}, 0, DType::b1));

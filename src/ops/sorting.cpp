@@ -30,7 +30,7 @@ void prepare_top_k(TopKAttrs& a, Tensors& in) {
   if (x.rank() == 0) fail("top_k: a scalar has no axis to choose from: {}", x);
   a.axis = normal_axis(a.axis, x.rank(), "top_k");
   Dim extent = x.shape[a.axis.i];
-  if (a.k.is_inferred() || !decide_at_least(extent, a.k))
+  if (a.k.is_negative() || !decide_at_least(extent, a.k))
     fail("top_k: k must lie in [0, {}], the extent of axis {}: {} ({})", extent, a.axis.i, a.k, x);
 }
 

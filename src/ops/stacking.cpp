@@ -65,7 +65,7 @@ int settle_axis(std::string_view op, const Maybe<Axis>& axis, Tensor& x) {
 Tensor places_in(std::string_view op, const Tensor& indices) {
   if (indices.rank() > 1) fail("{}: indices have at most one axis: {}", op, *type_of(indices));
   if (indices.rank() == 1 && indices.dtype() == DType::b1) return tn::nonzero(indices)[0];
-  if (indices.shape().elements() != Dim(0)) check_kind(op, integers, indices.dtype());
+  if (!indices.shape().elements().is(0)) check_kind(op, integers, indices.dtype());
   return cast_to(indices, DType::i64);
 }
 

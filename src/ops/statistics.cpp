@@ -89,7 +89,7 @@ Tensor spread_nan(const Tensor& lines, const Tensor& value, const Shape& shape) 
 Tensors middle(const ReduceAttrs& a, const Tensors& in) {
   Wide w = widen("median", in[0], a.axis, ordered);
   Dim n = w.count;
-  if (n == Dim(0)) return {cast_to(mean_of(w, a.keepdims), w.result)};  // NaN
+  if (n.is(0)) return {cast_to(mean_of(w, a.keepdims), w.result)};  // NaN
   Tensor lines = tn::sort(lines_along(w.x, w.axes), -1);
   int axis = lines.rank() - 1;
   Shape shape = without_axes(lines.shape(), Axes(axis));
@@ -117,7 +117,7 @@ Tensor moved_by(Method method, const Tensor& place) {
 Tensors quantiles(std::string_view op, const QuantileAttrs& a, const Tensors& in, double whole) {
   Wide w = widen(op, in[0], a.axis, reals);
   check_share(op, in[1], whole);
-  if (w.count == Dim(0)) fail("{}: no elements: {}", op, *type_of(in[0]));
+  if (w.count.is(0)) fail("{}: no elements: {}", op, *type_of(in[0]));
   Tensor lines = tn::sort(lines_along(w.x, w.axes), -1);
   int axis = lines.rank() - 1;
   Tensor given = cast_to(in[1], DType::f64) / whole;

@@ -83,7 +83,7 @@ Tensors middle_along(const KeptDimAttrs& a, const Tensors& in) {
   check_kind("median", ordered, x.dtype());
   int axis = normal_axis(a.dim, x.rank(), "median");
   Dim n = x.shape()[axis];
-  if (n == Dim(0)) fail("median: no elements: {}", *type_of(x));
+  if (n.is(0)) fail("median: no elements: {}", *type_of(x));
   Tensor middle =
       tn::reshape(value_of(floor_div(n - 1, 2), DType::i64), Shape::filled(x.rank(), 1));
   if (is_float(x.dtype())) {

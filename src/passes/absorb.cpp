@@ -138,7 +138,7 @@ class Absorber {
     if (shape.rank() > result.rank() || is_under_way(other)) return false;
     int varies = -1;
     for (int k = 0; k < shape.rank(); ++k) {
-      if (shape[k] == Dim(1)) continue;
+      if (shape[k].is(1)) continue;
       if (varies >= 0) return false;
       varies = k + result.rank() - shape.rank();
     }
@@ -203,7 +203,7 @@ class Absorber {
   }
 
   Val reshaped(Val v, const Shape& shape, Loc loc) {
-    if (to_.types[index(v)]->shape == shape) return v;
+    if (identical(to_.types[index(v)]->shape, shape)) return v;
     ops::ShapeAttrs attrs{shape};
     return add(ops::reshape, {v}, loc, intern(*ops::reshape.attrs, &attrs));
   }

@@ -87,7 +87,7 @@ Val Canon::add_number(const Scalar& value, DType dtype) {
 }
 
 Val Canon::reshape(Val x, const Shape& to) {
-  return shape(x) == to ? x : add(ops::reshape, ops::ShapeAttrs{to}, {x});
+  return identical(shape(x), to) ? x : add(ops::reshape, ops::ShapeAttrs{to}, {x});
 }
 
 Val Canon::permute(Val x, const Perm& perm) {
@@ -96,7 +96,7 @@ Val Canon::permute(Val x, const Perm& perm) {
 
 Val Canon::repeat(Val x, const Shape& to) {
   x = reshape(x, ops::with_leading_ones(shape(x), to.rank()));
-  return shape(x) == to ? x : add(ops::broadcast_to, ops::ShapeAttrs{to}, {x});
+  return identical(shape(x), to) ? x : add(ops::broadcast_to, ops::ShapeAttrs{to}, {x});
 }
 
 GraphOp Canon::maker(Val v) const {
@@ -125,10 +125,10 @@ bool same_but_units(const Shape& a, const Shape& b) {
   auto extents = [](const Shape& shape) {
     Shape kept;
     for (Dim d : shape)
-      if (d != Dim(1)) kept.push_back(d);
+      if (!d.is(1)) kept.push_back(d);
     return kept;
   };
-  return extents(a) == extents(b);
+  return identical(extents(a), extents(b));
 }
 
 bool is_ascending(const Axes& axes) {

@@ -87,8 +87,8 @@ Axes new_units(Canon& canon, Val v) {
   Axes added;
   for (int i = from.rank() - 1, k = to.rank() - 1; k >= 0; --i, --k) {
     int old = 0, all = 0;  // units in front of the axes behind
-    while (i - old >= 0 && from[i - old] == Dim(1)) ++old;
-    while (k - all >= 0 && to[k - all] == Dim(1)) ++all;
+    while (i - old >= 0 && from[i - old].is(1)) ++old;
+    while (k - all >= 0 && to[k - all].is(1)) ++all;
     for (int n = 0; n < all - old; ++n) added.insert(0, k - n);
     i -= old, k -= all;
   }
@@ -133,8 +133,8 @@ std::optional<Axes> matching_axes(const Shape& from, const Shape& to) {
     if (i == from.rank()) return {};
     int first = k;
     Dim left = from[i++], right = to[k++];
-    bool alone = left == right;
-    while (left != right) {
+    bool alone = identical(left, right);
+    while (!identical(left, right)) {
       bool constant = left.is_const() && right.is_const();
       bool less = constant ? left.value() < right.value() : exact_div(right, left).has_value();
       if (!constant && !less && !exact_div(left, right)) return {};

@@ -152,7 +152,7 @@ Val compute_before_repeating(Canon& canon, const Candidate& op) {
     if (Val x = canon.operand_of(v, ops::broadcast_to); x != kNoVal) v = x;
     Val x = canon.operand_of(v, ops::reshape);
     if (x != kNoVal && canon.shape(x).rank() < op.type->rank() &&
-        canon.shape(v) == ops::with_leading_ones(canon.shape(x), op.type->rank()))
+        identical(canon.shape(v), ops::with_leading_ones(canon.shape(x), op.type->rank())))
       v = x;
   }
   if (in == op.in) return kNoVal;
@@ -162,7 +162,8 @@ Val compute_before_repeating(Canon& canon, const Candidate& op) {
 /// How many axes at the end two shapes have in common.
 int common_tail(const Shape& a, const Shape& b) {
   int n = 0;
-  while (n < std::min(a.rank(), b.rank()) && a[a.rank() - 1 - n] == b[b.rank() - 1 - n]) ++n;
+  while (n < std::min(a.rank(), b.rank()) && identical(a[a.rank() - 1 - n], b[b.rank() - 1 - n]))
+    ++n;
   return n;
 }
 
@@ -172,8 +173,8 @@ Val compute_before_reshape(Canon& canon, const Candidate& op) {
   std::optional<Shape> before;
   for (Val& v : in) {
     Val x = canon.operand_of(v, ops::reshape);
-    if (x == kNoVal || canon.type(v)->shape != op.type->shape) continue;
-    if (before && *before != canon.shape(x)) return kNoVal;
+    if (x == kNoVal || !identical(canon.type(v)->shape, op.type->shape)) continue;
+    if (before && !identical(*before, canon.shape(x))) return kNoVal;
     before = canon.shape(x), v = x;
   }
   if (!before) return kNoVal;
@@ -190,7 +191,7 @@ Val compute_before_permute(Canon& canon, const Candidate& op) {
     if (canon.shape(v).rank() == 0) continue;
     GraphOp made = canon.maker(v);
     if (made.op != &ops::permute_dims || (perm && made.attrs != perm)) return kNoVal;
-    if (canon.type(v)->shape != op.type->shape) return kNoVal;
+    if (!identical(canon.type(v)->shape, op.type->shape)) return kNoVal;
     perm = made.attrs, v = canon.in(made)[0];
   }
   if (!perm) return kNoVal;

@@ -48,7 +48,7 @@ int cut_axis(const View& slice, const Shape& from) {
   int axis = -1;
   for (int k = 0; k < from.rank(); ++k) {
     if (slice.step[k] != 1) return -1;
-    if (slice.shape[k] == from[k]) continue;
+    if (identical(slice.shape[k], from[k])) continue;
     if (axis >= 0) return -1;
     axis = k;
   }
@@ -60,7 +60,7 @@ Pieces written(Canon& canon, const GraphOp& update) {
   Val base = canon.in(update)[0], value = canon.in(update)[1];
   View view = ops::slice.view(update.attr_data(), *canon.type(base));
   int axis = cut_axis(view, canon.shape(base));
-  if (axis < 0 || !canon.number(base) || canon.shape(value) != view.shape) return {};
+  if (axis < 0 || !canon.number(base) || !identical(canon.shape(value), view.shape)) return {};
   if (extent(canon, base, axis) < 0 || !view.start[axis].is_const()) return {};
   int64_t begin = view.start[axis].raw, end = begin + extent(canon, value, axis);
   int64_t whole = extent(canon, base, axis);

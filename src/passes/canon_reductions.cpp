@@ -36,7 +36,7 @@ Val drop_unit_axes(Canon& canon, const Candidate& op) {
   if (x.dtype != op.type->dtype || is_complex(x.dtype)) return kNoVal;
   Axes kept;
   for (Axis a : Reduced(op).axes)
-    if (x.shape[a.i] != Dim(1)) kept.push_back(a);
+    if (!x.shape[a.i].is(1)) kept.push_back(a);
   if (kept.size() == Reduced(op).axes.size() && !kept.empty()) return kNoVal;
   if (kept.empty()) return canon.reshape(op.in[0], op.type->shape);
   return canon.reshape(reduce(canon, op, op.in[0], kept), op.type->shape);
@@ -65,7 +65,7 @@ Val reduce_before_reshape(Canon& canon, const Candidate& op) {
   auto solid = [&](Val v) {
     Axes axes;
     for (int k = 0; k < canon.shape(v).rank(); ++k)
-      if (canon.shape(v)[k] != Dim(1)) axes.push_back(k);
+      if (!canon.shape(v)[k].is(1)) axes.push_back(k);
     return axes;
   };
   Axes from = solid(x), to = solid(op.in[0]), reduced = Reduced(op).axes, before;

@@ -33,7 +33,7 @@ bool moves_nothing(const View& view) {
       return std::ranges::all_of(view.start, [](Offset s) { return s == Offset(0); }) &&
              std::ranges::all_of(view.step, [](int64_t s) { return s == 1; });
     case Kind::reverse:
-      return std::ranges::all_of(view.axes, [&](Axis a) { return view.shape[a.i] == Dim(1); });
+      return std::ranges::all_of(view.axes, [&](Axis a) { return view.shape[a.i].is(1); });
     case Kind::window:
       return false;
   }
@@ -71,7 +71,7 @@ ops::SliceBounds bounds_of(int64_t start, int64_t step, int64_t count) {
 }
 
 bool takes_whole(const View& slice, const Shape& from, int k) {
-  return slice.start[k] == Offset(0) && slice.step[k] == 1 && slice.shape[k] == from[k];
+  return slice.start[k] == Offset(0) && slice.step[k] == 1 && identical(slice.shape[k], from[k]);
 }
 
 /// Whether all axes that are not taken whole have constant extents.
@@ -139,7 +139,7 @@ Val permute_units(Canon& canon, const Candidate& op) {
   const Shape& from = canon.shape(op.in[0]);
   Axes moved;
   for (Axis a : *op.as<ops::PermAttrs>().axes)
-    if (from[a.i] != Dim(1)) moved.push_back(a);
+    if (!from[a.i].is(1)) moved.push_back(a);
   return is_ascending(moved) ? canon.reshape(op.in[0], op.type->shape) : kNoVal;
 }
 

@@ -98,14 +98,14 @@ enum class Role : uint8_t {
 Perm axes_of(const Shape& shape, bool units) {
   Perm axes;
   for (int k = 0; k < shape.rank(); ++k)
-    if ((shape[k] == Dim(1)) == units) axes.push_back(k);
+    if ((shape[k].is(1)) == units) axes.push_back(k);
   return axes;
 }
 
 bool moves_units_only(const Shape& from, const Shape& to) {
   Perm left = axes_of(from, false), right = axes_of(to, false);
   bool same = left.size() == right.size();
-  for (int k = 0; same && k < left.size(); ++k) same = from[left[k].i] == to[right[k].i];
+  for (int k = 0; same && k < left.size(); ++k) same = identical(from[left[k].i], to[right[k].i]);
   return same;
 }
 
@@ -217,7 +217,7 @@ class Layout {
     return add(op, intern(*op.attrs, &attrs), std::move(in), loc);
   }
   Val reshape(Val v, const Shape& shape, Loc loc) {
-    if (to_.types[at(v)]->shape == shape) return v;
+    if (identical(to_.types[at(v)]->shape, shape)) return v;
     return add(ops::reshape, ops::ShapeAttrs{shape}, {v}, loc);
   }
   /// Where only unit axes move, a reshape: that costs nothing.
@@ -227,7 +227,7 @@ class Layout {
     Shape shape;
     for (Axis a : order) {
       shape.push_back(to_.types[at(v)]->shape[a.i]);
-      if (shape.back() != Dim(1)) solid.push_back(a);
+      if (!shape.back().is(1)) solid.push_back(a);
     }
     if (is_ascending(solid)) return reshape(v, shape, loc);
     ops::PermAttrs attrs;
@@ -341,7 +341,7 @@ std::optional<Perm> Layout::common_order(const GraphOp& op) const {
     if (is_moved(v) && type(v)->rank() == type(op.out)->rank()) {
       if (!order) order = moved_[at(v)].order;
     } else {
-      turns |= type(v)->shape == type(op.out)->shape;
+      turns |= identical(type(v)->shape, type(op.out)->shape);
     }
   }
   return turns && !wanted_[at(op.out)] ? std::nullopt : order;

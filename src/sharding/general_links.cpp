@@ -22,7 +22,7 @@ using loop::Monoid;
 Loop aligned(const OpView& op, int dim) {
   Loop loop;
   for (int slot = 0; slot < static_cast<int>(op.types.size()); ++slot)
-    if (dim < op.rank(slot) && op.shape(slot)[dim] == op.shape(0)[dim])
+    if (dim < op.rank(slot) && identical(op.shape(slot)[dim], op.shape(0)[dim]))
       loop.places.push_back({slot, dim});
   return loop;
 }
@@ -124,7 +124,7 @@ struct Indexed {
   void add_indices(const OpView& op, int point, int first_index, Dim extent, Loop& loop) const {
     for (int slot = first_index; slot < op.ins; ++slot) {
       int dim = point - (points - op.rank(slot));
-      if (dim >= 0 && op.shape(slot)[dim] == extent) loop.places.push_back({slot, dim});
+      if (dim >= 0 && identical(op.shape(slot)[dim], extent)) loop.places.push_back({slot, dim});
     }
   }
 };
@@ -177,7 +177,7 @@ Loops link_scatter(const OpView& op) {
 Loops link_block(const OpView& op, int block) {
   Loops loops;
   for (int d = 0; d < op.rank(0); ++d) {
-    if (op.shape(block)[d] != op.shape(0)[d]) continue;
+    if (!identical(op.shape(block)[d], op.shape(0)[d])) continue;
     Loop loop{{{0, d}, {op.ins, d}}};
     if (block != op.ins) loop.places.push_back({block, d});
     loops.push_back(loop);
@@ -194,7 +194,7 @@ Loops link_slice_update(const OpView& op) {
     int d = (*a.axis)[i].i;
     Dim whole = op.shape(0)[d], part = op.shape(1)[d];
     bool known = whole.is_const() && part.is_const() && a.start[i].is_const();
-    if (!known || part.raw == 0 || whole == part || (*a.step)[i] != 1) continue;
+    if (!known || part.raw == 0 || identical(whole, part) || (*a.step)[i] != 1) continue;
     if (whole.raw % part.raw || a.start[i].raw % part.raw) continue;
     loops.push_back({{{0, d}, {1, d, whole.raw / part.raw}, {2, d}}});
   }
@@ -208,7 +208,7 @@ Loops link_concat(const OpView& op) {
   Dim part = op.shape(0)[axis];
   Loop joined;
   for (int k = 0; k < op.ins; ++k) {
-    if (!part.is_const() || part.raw == 0 || op.shape(k)[axis] != part) return loops;
+    if (!part.is_const() || part.raw == 0 || !identical(op.shape(k)[axis], part)) return loops;
     joined.places.push_back({k, axis, op.ins});
   }
   joined.places.push_back({op.ins, axis});

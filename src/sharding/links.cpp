@@ -19,7 +19,8 @@ std::vector<Loop> loops_of_elementwise(const OpView& op) {
     Loop loop;
     for (int k = 0; k <= op.ins; ++k) {
       int dim = d - (rank - op.rank(k));
-      if (dim >= 0 && op.shape(k)[dim] == op.shape(op.ins)[d]) loop.places.push_back({k, dim});
+      if (dim >= 0 && identical(op.shape(k)[dim], op.shape(op.ins)[d]))
+        loop.places.push_back({k, dim});
     }
     loops.push_back(loop);
   }
@@ -72,7 +73,7 @@ std::vector<Loop> loops_of_slice(const View& view, const Shape& from) {
   std::vector<Loop> loops;
   for (int d = 0; d < from.rank(); ++d) {
     Dim whole = from[d], part = view.shape[d];
-    if (whole == part) {
+    if (identical(whole, part)) {
       loops.push_back({{{0, d}, {1, d}}});
       continue;
     }
@@ -98,8 +99,8 @@ std::vector<Loop> loops_of_movement(const OpView& op) {
       break;
     case View::Kind::broadcast:
       for (int k = 0; k < op.rank(1); ++k) {
-        bool repeats = from[k] != op.shape(1)[k];
-        if (repeats && from[k] != Dim(1)) continue;
+        bool repeats = !identical(from[k], op.shape(1)[k]);
+        if (repeats && !from[k].is(1)) continue;
         loops.push_back({{{1, k}}});
         if (!repeats) loops.back().places.push_back({0, k});
       }

@@ -10,7 +10,7 @@ namespace {
 
 /// A distance along a dimension that keeps its share of it.
 Offset scaled(Offset at, Dim whole, Dim local) {
-  if (whole == local || at == Offset(0)) return at;
+  if (identical(whole, local) || at == Offset(0)) return at;
   return at.value() / (whole.value() / local.value());
 }
 
@@ -18,7 +18,7 @@ void localise_slice(ops::SliceAttrs& a, const Type& x, const Type& block, const 
                     const Type& local_block) {
   for (int i = 0; i < a.axis->size(); ++i) {
     int d = (*a.axis)[i].i;
-    if (block.shape[d] == local_block.shape[d]) continue;
+    if (identical(block.shape[d], local_block.shape[d])) continue;
     a.start[i] = scaled(a.start[i], x.shape[d], local_x.shape[d]);
     a.stop[i] = a.start[i] + local_block.shape[d];
   }
@@ -35,7 +35,7 @@ void localise_shapes(const AttrKind& kind, void* attrs, const Type& out, const T
   for (const Field& f : list_fields(kind, attrs).items) {
     if (f.kind != FieldKind::shape || (f.set && !*f.set)) continue;
     auto& shape = *static_cast<Shape*>(f.at);
-    if (shape == out.shape) shape = local.shape;
+    if (identical(shape, out.shape)) shape = local.shape;
   }
 }
 

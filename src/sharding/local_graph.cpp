@@ -34,7 +34,7 @@ Val LocalGraph::add_all(const Graph& from, std::span<const Val> in) {
 }
 
 Val LocalGraph::reshape(Val x, const Shape& to) {
-  return shape(x) == to ? x : add(ops::reshape, ops::ShapeAttrs{to}, {x});
+  return identical(shape(x), to) ? x : add(ops::reshape, ops::ShapeAttrs{to}, {x});
 }
 
 Val LocalGraph::take_part(Val x, Digit digit, int64_t count, int64_t index) {

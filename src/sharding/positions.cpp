@@ -76,7 +76,7 @@ std::optional<Val> add_by_position(LocalGraph& graph, const Mesh& mesh, const Gr
   const auto& a = *static_cast<const ops::IotaAttrs*>(op.attr_data());
   Val line = coordinates(graph, mesh, type->shape, a.axis.i, a.dtype, layout);
   Shape local = local_shape(mesh, layout, type->shape);
-  if (graph.shape(line) == local) return line;
+  if (identical(graph.shape(line), local)) return line;
   return graph.add(ops::broadcast_to, ops::ShapeAttrs{local}, {line});
 }
 

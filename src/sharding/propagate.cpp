@@ -143,7 +143,8 @@ class Propagation {
     for (int k = 0; k < links_.slots(op); ++k) {
       Digit there = reach->slots[static_cast<size_t>(k)];
       Val v = links_.value(op, k);
-      bool fits = priority != Priority::stored || type(v)->shape == type(from.value)->shape;
+      bool fits =
+          priority != Priority::stored || identical(type(v)->shape, type(from.value)->shape);
       if (there && fits) give(v, from.axis, there, priority, op);
     }
   }

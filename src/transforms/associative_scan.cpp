@@ -45,7 +45,7 @@ Tensors running(const flat::Combine& combine, const Tensors& xs) {
 void check_combined(const Tensors& made, const Tensors& before) {
   if (made.size() != before.size()) fail("associative_scan: the function changes the structure");
   for (size_t i = 0; i < made.size(); ++i)
-    if (!(made[i].shape() == before[i].shape()))
+    if (!identical(made[i].shape(), before[i].shape()))
       fail("associative_scan: the function changes the shape: {} to {}", *type_of(before[i]),
            *type_of(made[i]));
 }

@@ -17,13 +17,13 @@ Tensor zeros_of(TypeRef type) {
 }
 
 Tensor sum_to(const Tensor& ct, const Shape& shape) {
-  if (ct.shape() == shape) return ct;
+  if (identical(ct.shape(), shape)) return ct;
   int front = ct.rank() - shape.rank();
   Axes over;
   for (int k = 0; k < ct.rank(); ++k)
     if (k < front || !decide_equal(ct.shape()[k], shape[k - front])) over.push_back(k);
   Tensor summed = over.empty() ? ct : tn::sum(ct, over);
-  return summed.shape() == shape ? summed : tn::reshape(summed, shape);
+  return identical(summed.shape(), shape) ? summed : tn::reshape(summed, shape);
 }
 
 namespace {
@@ -77,7 +77,7 @@ Tensor added(const Tensor& a, const Tensor& b) {
 
 /// A term of an elementwise derivative may be smaller than the result, where others broadcast it.
 Tensor broadcast_like(const Tensor& t, const Tensor& out) {
-  return t.defined() && t.shape() != out.shape() ? tn::broadcast_to(t, out.shape()) : t;
+  return t.defined() && !identical(t.shape(), out.shape()) ? tn::broadcast_to(t, out.shape()) : t;
 }
 
 Tensors jvp_by_partials(const Application& a, const Tensors& tangents) {

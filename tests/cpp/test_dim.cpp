@@ -8,6 +8,7 @@
 #include "ir/dim.h"
 #include "ir/dim_program.h"
 #include "ir/poly.h"
+#include "ir/type.h"
 
 using tn::Dim;
 using tn::Tri;
@@ -100,7 +101,11 @@ TEST_CASE("mistakes are errors, not surprises") {
   CHECK_THROWS_AS((void)(huge * B * 4), tn::UserError);
   CHECK_THROWS_AS((void)(Dim(3) - 5), tn::UserError);
   int below = -2;
-  CHECK_THROWS_AS(Dim{below}, tn::UserError);
+  CHECK_THROWS_AS((void)Dim(below).value(), tn::UserError);
+  CHECK_THROWS_AS((void)(Dim(below) + 3), tn::UserError);
+  CHECK_THROWS_AS((void)tn::min(Dim(below), B), tn::UserError);
+  CHECK_THROWS_AS(tn::intern(tn::DType::f32, {4, below}), tn::UserError);
+  CHECK(tn::to_text(Dim(below)) == "-2");
   CHECK(tn::to_text(Dim(-1)) == "-1");
   CHECK_THROWS_AS((void)(Dim(-1) + B), tn::UserError);
   CHECK_THROWS_AS((void)(B - B - 1), tn::UserError);

@@ -41,7 +41,7 @@ struct LeadingAxis {
 /// The stride along an axis of a result of rank `rank` that an operand is broadcast to.
 int64_t stride_along(const Strided& at, int axis, int rank) {
   int own = axis - (rank - at.shape.rank());
-  return own < 0 || at.shape[own] == Dim(1) ? 0 : at.strides[own];
+  return own < 0 || at.shape[own].is(1) ? 0 : at.strides[own];
 }
 
 /// Query heads are key heads times those that share one. Neighbours that lie as one are joined.

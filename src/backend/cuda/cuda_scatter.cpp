@@ -82,7 +82,7 @@ void find_points(const LibraryCall& call, const Points& points, void* keys) {
     p.is_signed[o] = own_name(index.dtype).starts_with("i");
     Ints own = Strided::row_major(index.shape).strides;
     for (int k = 0; k < index.rank(); ++k)
-      p.index_strides[o][first + k] = index.shape[k] == Dim(1) ? 0 : own[k];
+      p.index_strides[o][first + k] = index.shape[k].is(1) ? 0 : own[k];
   }
   launch_own(scatter_ptx(), "scatter_points", blocks_for(p.count, kOwnThreads), 0, &p);
 }

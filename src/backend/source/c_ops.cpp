@@ -104,7 +104,7 @@ class CIndexed {
       int missing = points.rank() - type.rank();
       std::string at = "0";
       for (int p = missing; p < points.rank(); ++p)
-        if (type.shape[p - missing] != Dim(1))
+        if (!type.shape[p - missing].is(1))
           at += format(" + i{} * {}", axis_of_point[static_cast<size_t>(p)], own[p - missing]);
       std::string index = format("x{}[{}]", 2 + i, at);
       read += format("@const int64_t at{} = {};\n", i,

@@ -53,7 +53,7 @@ void leave_out_broadcasts(Graph& graph) {
       Val before = std::exchange(v, source);
       Shape shape;
       for (Val x : in) shape = broadcast(shape, type(x)->shape, "broadcast");
-      if (!(shape == type(op.out)->shape)) v = before;
+      if (!identical(shape, type(op.out)->shape)) v = before;
     }
   }
 }

@@ -191,9 +191,9 @@ bool is_narrow(const PythonCall& call) {
 std::string spell_attention(const AttentionAttrs& a, PythonCall& call) {
   const Shape &q = call.in[0]->shape, &k = call.in[1]->shape;
   bool torch = call.is("torch");
-  if (q.rank() != 4 || k.rank() != 4 || k[2] == Dim(0) || (is_narrow(call) && !torch)) return "";
-  bool other_end = a.is_causal && (!(q[2] == k[2]) || call.in.size() > 3);
-  if (torch && (other_end || !(q[1] == k[1]))) return "";
+  if (q.rank() != 4 || k.rank() != 4 || k[2].is(0) || (is_narrow(call) && !torch)) return "";
+  bool other_end = a.is_causal && (!identical(q[2], k[2]) || call.in.size() > 3);
+  if (torch && (other_end || !identical(q[1], k[1]))) return "";
   std::string options = call.in.size() > 3 ? (torch ? ", attn_mask={3}" : ", mask={3}") : "";
   if (a.scale) options += ", scale={scale}";
   if (a.is_causal) options += ", is_causal=True";
@@ -283,7 +283,7 @@ std::string spell_iota(const IotaAttrs& a, PythonCall& call) {
   bool repeats = false;
   for (int k = 0; k < a.shape.rank(); ++k) {
     line += k == a.axis.i ? n + ", " : "1, ";
-    repeats |= k != a.axis.i && a.shape[k] != Dim(1);
+    repeats |= k != a.axis.i && !a.shape[k].is(1);
   }
   text += format(".reshape({})", line.substr(0, line.size() - 2));
   return repeats ? call.fill(format("{{xp}}.broadcast_to({}, {{shape}})", text)) : text;

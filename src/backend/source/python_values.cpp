@@ -217,7 +217,7 @@ std::string FunctionWriter::movement(const GraphOp& op) {
       if (x.literal) return filled_with(x);
       return fill(format("{{xp}}.broadcast_to({{0}}, {})", shape));
     case View::Kind::reshape:
-      if (view.shape == from.shape) return fill("{0}");
+      if (identical(view.shape, from.shape)) return fill("{0}");
       return fill(format("{{0}}.reshape({})", shape));
     case View::Kind::permute: {
       int rank = from.rank();
@@ -255,11 +255,11 @@ std::string FunctionWriter::sliced(const View& view, const Type& from) {
       first = first - Offset(Dim(-step) * (count - Dim(1)));
     }
     Dim apart = Dim(std::abs(step));
-    Offset end = first + Offset(apart == Dim(1) ? count : apart * (count - Dim(1)) + Dim(1));
-    if (count == Dim(0)) end = first;
+    Offset end = first + Offset(apart.is(1) ? count : apart * (count - Dim(1)) + Dim(1));
+    if (count.is(0)) end = first;
     bool from_start = first == Offset(0), to_end = end == Offset(from.shape[k]);
     std::string part = (from_start ? "" : size(first)) + ":" + (to_end ? "" : size(end));
-    if (apart != Dim(1)) part += ":" + size(apart);
+    if (!apart.is(1)) part += ":" + size(apart);
     parts.push_back(part);
   }
   while (!parts.empty() && parts.back() == ":") parts.pop_back();

@@ -95,7 +95,7 @@ Tensor batch_norm_forward(const BatchNormAttrs& a, const LayerCall& call) {
     mean = tn::mean(x, others), var = tn::var(x, others);
     if (tracks) {
       Dim count = floor_div(x.shape().elements(), a.num_features);
-      if (count == 1)
+      if (count.is(1))
         fail("{}: training needs more than one value a channel: {}", call.layer, *type_of(x));
       track(a, call, mean, var, count);
     }

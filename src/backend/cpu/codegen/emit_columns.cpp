@@ -204,7 +204,7 @@ void Emitter::set_column_results(const Values& carried) {
     size_t part = static_cast<size_t>(parts(id)) - 1;
     for (size_t copy = 0; copy < count; ++copy) {
       Value* result;
-      if (s_.extent == Dim(0)) {
+      if (s_.extent.is(0)) {
         result = ops_.empty(s_.value(id).monoid, part_type(id, 0));
         if (is_vector(id)) result = splat(result);
       } else if (is_free(id)) {
@@ -214,7 +214,7 @@ void Emitter::set_column_results(const Values& carried) {
       } else {
         result = load_lane(lane_place(lanes_at_[id], number(0), static_cast<int>(copy), id), id);
       }
-      if (s_.extent != Dim(0)) result = or_empty(id, result);
+      if (!s_.extent.is(0)) result = or_empty(id, result);
       once(scope_of(id), Made::value, static_cast<uint64_t>(id), static_cast<int>(copy),
            [&] { return result; });
     }
@@ -224,7 +224,7 @@ void Emitter::set_column_results(const Values& carried) {
 
 void Emitter::column_sweep(size_t number_of_sweep) {
   sweep_ = number_of_sweep;
-  if (s_.extent == Dim(0)) return set_column_results({});
+  if (s_.extent.is(0)) return set_column_results({});
   if (s_.unrolled) return short_column_sweep();
   Dim chunks = ceil_div(s_.extent, kChunk);
   bool several = bounds(chunks).hi > 1, some = bounds(s_.extent).lo > 0;

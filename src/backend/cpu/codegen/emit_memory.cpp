@@ -256,7 +256,7 @@ Dim Emitter::bypassing_bytes() const {
 void Emitter::allow_bypass() {
   bypass_ = nullptr;
   Dim bytes = bypassing_bytes();
-  if (bytes == Dim(0)) return;
+  if (bytes.is(0)) return;
   const PolyTable& polys = s_.kernel.polys;
   Value *low = number(0), *apart = number(0);
   for (const loop::Store& store : s_.kernel.stores) {

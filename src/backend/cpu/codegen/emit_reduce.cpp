@@ -345,8 +345,8 @@ void Emitter::row_sweep(size_t number_of_sweep) {
   sweep_ = number_of_sweep;
   const Sweep& sweep = s_.sweeps[sweep_];
   Values totals;
-  home_[kUnit] = s_.unrolled || s_.extent == Dim(0) ? nullptr : b_.GetInsertBlock();
-  if (s_.extent == Dim(0)) {
+  home_[kUnit] = s_.unrolled || s_.extent.is(0) ? nullptr : b_.GetInsertBlock();
+  if (s_.extent.is(0)) {
     for (ValueId id : sweep.reductions)
       for (int part = 0; part < parts(id); ++part) totals.push_back(identity(id, part));
   } else if (bounds(s_.extent).hi <= kChunk || sweep.reductions.empty()) {

@@ -188,7 +188,7 @@ class Scheduler {
 
   // Windows and other short rows: the ends of a row would cost more than its elements.
   bool is_short(int par, int red) const {
-    bool several = red >= 0 && s_.extents[static_cast<size_t>(red)] != s_.extent;
+    bool several = red >= 0 && !identical(s_.extents[static_cast<size_t>(red)], s_.extent);
     return par >= 0 && s_.likely(s_.extents[static_cast<size_t>(par)]) >= 16 && !s_.ordered &&
            s_.extent.is_const() &&
            s_.extent.value() <= (several ? kShortColumns : kShortColumns / 2);
@@ -286,7 +286,7 @@ class Scheduler {
 
   // Each place is written once, or repeatedly with the same value.
   bool check_stores() const {
-    if (s_.points == Dim(0)) return true;
+    if (s_.points.is(0)) return true;
     for (size_t i = 0; i < k_.stores.size(); ++i) {
       const Store& store = k_.stores[i];
       AxisSet axes = a_.stores[i].axes, index = axes_in(k_, store.index);

@@ -20,7 +20,7 @@ AttentionOperand matrices(const TiledCall& call, size_t k, const Shape& lead,
   int missing = lead.rank() + 2 - at.shape.rank();
   auto stride = [&](int axis) {
     int own = axis - missing;
-    return own < 0 || at.shape[own] == Dim(1) ? 0 : at.strides[own];
+    return own < 0 || at.shape[own].is(1) ? 0 : at.strides[own];
   };
   offsets = {at.offset};
   for (int i = 0; i < lead.rank(); ++i) {
@@ -61,7 +61,7 @@ AttentionCall attention_of(const TiledCall& call) {
     args.mask_type = element_of(call.in_types[3]->dtype);
   }
   args.heads = static_cast<int64_t>(made.offsets[0].size());
-  if (rows > 0 && k.shape[rows - 1] != Dim(0))
+  if (rows > 0 && !k.shape[rows - 1].is(0))
     args.group = std::max<int64_t>(1, q.shape[rows - 1].value() / k.shape[rows - 1].value());
   args.queries = q.shape[rows].value(), args.keys = k.shape[rows].value();
   args.depth = q.shape[columns].value(), args.out_depth = v.shape[columns].value();

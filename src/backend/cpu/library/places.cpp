@@ -86,7 +86,7 @@ Ints broadcast_strides(const Shape& shape, const Shape& points) {
   Ints own = Strided::row_major(shape).strides, strides;
   int missing = points.rank() - shape.rank();
   for (int k = 0; k < points.rank(); ++k)
-    strides.push_back(k < missing || shape[k - missing] == Dim(1) ? 0 : own[k - missing]);
+    strides.push_back(k < missing || shape[k - missing].is(1) ? 0 : own[k - missing]);
   return strides;
 }
 
@@ -334,7 +334,7 @@ void write_block(const Type& x, const Block& block, const void* from, void* out)
   // Trailing axes that are taken whole or side by side move as one run; else one axis in steps.
   while (inner > 0 && block.step[inner - 1] == 1) {
     --inner;
-    if (block.shape[inner] != x.shape[inner]) break;
+    if (!identical(block.shape[inner], x.shape[inner])) break;
   }
   int64_t step = inner == rank && rank > 0 ? block.step[--inner] : 1;
   int64_t run = span_of(block.shape, inner, rank), size = size_of(x.dtype), first = 0;

@@ -68,7 +68,7 @@ void Emitter::column_sweep(size_t number_of_sweep) {
   size_t slots = size_t(p_.vector);
   Value* extent = size(p_.extent, type);
   bool reduces = !p_.sweeps[sweep_].empty();
-  if (p_.extent == Dim(0)) {
+  if (p_.extent.is(0)) {
     set_columns(nullptr, nullptr);
     return set_results(identities(slots), slots);
   }

@@ -85,7 +85,7 @@ void Emitter::row_sweep(size_t number_of_sweep) {
   Type* type = index_type(p_.extent);
   bool reduces = !p_.sweeps[sweep_].empty();
   bool stores = sweep_ + 1 == p_.sweeps.size();
-  if (p_.extent == Dim(0)) return set_results(identities(1), 1);
+  if (p_.extent.is(0)) return set_results(identities(1), 1);
   Values totals;
   if (p_.phase == Phase::finish)
     totals = row_range(number(type, 0), size(ceil_div(p_.extent, kChunk), type));
