@@ -154,6 +154,7 @@ void visit(T& value, Visitor& visitor, const Path& path, const Owner& owner) {
   }
 }
 
+std::string_view argument_name(size_t i);  // "argument 0"
 /// Fails unless the tensors of `what` have the paths that those of `wanted` have.
 void check_like(std::string_view by, std::string_view what, const Callback<void(Visitor&)>& wanted,
                 const Callback<void(Visitor&)>& given);

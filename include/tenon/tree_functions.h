@@ -23,6 +23,17 @@ Tensors leaves(const T&... trees) {
   return std::move(contents.tensors);
 }
 
+/// The same for a call of `by`, which errors name.
+Tensors leaves_in(std::string_view by, const std::source_location& at,
+                  const Callback<void(Visitor&)>& trees);
+template <class... T>
+Tensors leaves_at(std::string_view by, const std::source_location& at, const T&... trees) {
+  return leaves_in(by, at, [&](Visitor& v) {
+    size_t i = 0;
+    (tree::visit(const_cast<T&>(trees), v, {.name = argument_name(i++)}), ...);
+  });
+}
+
 /// `like` with other tensors in its places.
 template <class T>
 T unflatten(T like, Tensors leaves) {
@@ -77,23 +88,23 @@ concept HasTensors = std::same_as<T, Tensor> || tree::HasFields<T> ||
 /// Computes the tensors of trees (a tensor, a model, a struct with `fields`) in one run.
 template <HasTensors T>
 void eval(const T& tree, std::source_location at = std::source_location::current()) {
-  eval(tree::leaves(tree), at);
+  eval(tree::leaves_at("eval", at, tree), at);
 }
 template <HasTensors T, HasTensors U>
 void eval(const T& first, const U& second,
           std::source_location at = std::source_location::current()) {
-  eval(tree::leaves(first, second), at);
+  eval(tree::leaves_at("eval", at, first, second), at);
 }
 template <HasTensors T, HasTensors U, HasTensors V>
 void eval(const T& first, const U& second, const V& third,
           std::source_location at = std::source_location::current()) {
-  eval(tree::leaves(first, second, third), at);
+  eval(tree::leaves_at("eval", at, first, second, third), at);
 }
 
 /// Starts to compute the tensors of a tree and returns; reading a value waits for it.
 template <HasTensors T>
-void async_eval(const T& tree) {
-  async_eval(tree::leaves(tree));
+void async_eval(const T& tree, std::source_location at = std::source_location::current()) {
+  async_eval(tree::leaves_at("async_eval", at, tree));
 }
 
 }  // namespace tn

@@ -84,8 +84,7 @@ void check_like(std::string_view by, std::string_view what, T& wanted, T& given)
         [&](tree::Visitor& v) { tree::visit(given, v); });
 }
 
-/// "argument 0"
-std::string_view argument_name(size_t i);
+using tree::argument_name;
 
 /// Visits arguments one after the other, each under its name.
 template <class... A>

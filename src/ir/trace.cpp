@@ -55,6 +55,12 @@ Trace* Trace::tracing() {
   return trace;
 }
 
+const Trace* Trace::compiling() {
+  const Trace* trace = innermost;
+  while (trace && trace->by != "compile") trace = trace->outer;
+  return trace;
+}
+
 void Trace::perform(const Tensor& done) {
   if (Trace* trace = tracing())
     trace->effects.push_back(done);

@@ -36,6 +36,9 @@ class Trace {
   void hold_by(const Tensor& param);
   /// The innermost one in which values are not known, or null.
   static Trace* tracing();
+  /// The innermost one that compiles a function, or null. What is made before its `start`, and is
+  /// none of its parameters, is a constant of that function.
+  static const Trace* compiling();
   /// Ensures that `done`, the result of an effect, is evaluated: eagerly where values are known,
   /// otherwise when the traced function runs.
   static void perform(const Tensor& done);

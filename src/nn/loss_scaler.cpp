@@ -1,6 +1,7 @@
 #include "tenon/optim/loss_scaler.h"
 
 #include "base/error.h"
+#include "ir/place.h"
 #include "ir/trace.h"
 #include "tenon/backward.h"
 #include "tenon/operators.h"
@@ -30,6 +31,7 @@ LossScaler::LossScaler(double scale, const LossScalerSettings& settings)
 }
 
 Tensor LossScaler::scale(const Tensor& loss) {
+  if (settings_.dynamic) birth_.check_tied(scale_, "scaler");
   used_ = scale_;
   return loss * used_;
 }
@@ -47,6 +49,7 @@ Tensor LossScaler::adjusted(const TensorMap& gradients) {
   constexpr double kLargest = 0x1p100;  // its inverse is the smallest
   Tensor finite = all_finite(gradients);
   if (!settings_.dynamic) return finite;
+  birth_.check_tied(scale_, "scaler");
   Tensor good = good_steps_ + 1, grows = good >= settings_.interval;
   Tensor larger = minimum(scale_ * settings_.growth, kLargest);
   Tensor smaller = maximum(scale_ * settings_.backoff, 1 / kLargest);
@@ -64,18 +67,20 @@ static TensorMap chosen(const Tensor& finite, const TensorMap& made, const Tenso
 }
 
 void LossScaler::update_in(optim::Optimizer& optimizer, const nn::Visit& model,
-                           const TensorMap& gradients) {
+                           const TensorMap& gradients, const nn::Place& at) {
+  LocScope scope(at);
   NoGrad plain;
   TensorMap before = nn::trainable_in(model);
   optimizer.init(before);
   TensorMap state = optimizer.state_dict();
   TensorMap made = optimizer.apply_gradients(gradients, before);
   Tensor finite = adjusted(gradients);
-  nn::update(model, chosen(finite, made, before));
+  nn::update(model, chosen(finite, made, before), at);
   optimizer.load_state_dict(chosen(finite, optimizer.state_dict(), state));
 }
 
-void LossScaler::unscale_(optim::Optimizer& optimizer) {
+void LossScaler::unscale_(optim::Optimizer& optimizer, nn::Place at) {
+  LocScope scope(at);
   NoGrad plain;
   for (const auto& [name, parameter] : optimizer.parameters())
     if (Tensor gradient = grad(parameter); gradient.defined())
@@ -83,7 +88,8 @@ void LossScaler::unscale_(optim::Optimizer& optimizer) {
   unscaled_.insert(&optimizer);
 }
 
-void LossScaler::step(optim::Optimizer& optimizer) {
+void LossScaler::step(optim::Optimizer& optimizer, nn::Place at) {
+  LocScope scope(at);
   NoGrad plain;
   if (!unscaled_.contains(&optimizer)) unscale_(optimizer);
   unscaled_.erase(&optimizer);

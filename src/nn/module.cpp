@@ -108,7 +108,10 @@ void put(const Visit& model, const TensorMap& tensors) {
   put_with(model, tensors, [](Tensor& to, const Tensor& value) { to = value; });
 }
 
-void update(const Visit& model, const TensorMap& tensors) { put_with(model, tensors, renew); }
+void update(const Visit& model, const TensorMap& tensors, const Place& at) {
+  LocScope scope(at);
+  put_with(model, tensors, renew);
+}
 
 // Copies ---------------------------------------------------------------------------------------
 
@@ -137,8 +140,8 @@ struct Owning final : Visitor {
 
 void ModuleBase::own_variables(const Callback<void(Visitor&)>& contents) {
   if (__atomic_load_n(&origin_, __ATOMIC_RELAXED) == kMoved)
-    fail(Hint{"use the module that it was moved to, or assign a new one; make optimizers and "
-              "compiled functions when their model is in its last place"},
+    fail(Hint{"use the module that it was moved to, or assign a new one; make compiled functions "
+              "when their model is in its last place"},
          "module: it was moved to another place, and is empty here");
   static std::mutex calls;  // a new copy may first be called by several threads at once
   static thread_local bool is_inside = false;
@@ -158,6 +161,30 @@ void ModuleBase::own_variables(const Callback<void(Visitor&)>& contents) {
   is_inside = false;
   for (ModuleBase* module : owning.modules)
     __atomic_store_n(&module->origin_, kOwn, __ATOMIC_RELEASE);
+}
+
+const SharedPtr<ModuleHome>& ModuleBase::home() {
+  static std::mutex homes;
+  std::lock_guard lock(homes);
+  if (!home_) home_ = SharedPtr<ModuleHome>::make(ModuleHome{this});
+  return home_;
+}
+
+/// Who follows the module that is assigned finds this one, and who follows this one still does.
+void ModuleBase::move_in(SharedPtr<ModuleHome> home) noexcept {
+  if (home_)
+    home->module = nullptr, home->next = home_;
+  else
+    home_ = std::move(home), home_->module = this;
+}
+
+ModuleBase& module_of(const ModuleHome& home) {
+  const ModuleHome* at = &home;
+  while (at->next) at = at->next.get();
+  if (!at->module)
+    fail(Hint{"keep the model for as long as its optimizer is used"},
+         "module: the model of these parameters does not exist any more");
+  return *at->module;
 }
 
 void own_all_variables(const Visit& model) {
@@ -212,7 +239,8 @@ std::string text_of(const Visit& model) {
 
 std::ostream& print(std::ostream& out, const Visit& model) { return out << text_of(model); }
 
-void set_training(const Visit& model, bool training) {
+void set_training(const Visit& model, bool training, const Place& at) {
+  LocScope scope(at);
   each_module(model, [&](const Path&, ModuleBase& module) { module.training = training; });
 }
 

@@ -51,22 +51,20 @@ static void check_gradient(const std::string& name, const Tensor& gradient,
          *type_of(found->second));
 }
 
-Optimizer::Birth::Birth() : number(next_sequence()) {}
+Birth::Birth() : number_(next_sequence()) {}
 
-/// An optimizer from outside a function that is compiled must be state of it.
-void Optimizer::check_tied() const {
-  if (!step_.defined() || step_.node()->traced) return;
-  for (const Trace* trace = Trace::current(); trace; trace = trace->outer)
-    if (trace->by == "compile" && birth_.number < trace->start)
-      fail(Hint{"name it: tn::compile(f, std::tie(model, optimizer))"},
-           "update: the optimizer is not part of the state of the compiled function");
+void Birth::check_tied(const Tensor& state, std::string_view what) const {
+  if (!state.defined() || state.node()->traced) return;
+  if (const Trace* trace = Trace::compiling(); trace && number_ < trace->start)
+    fail(Hint{format("name it: tn::compile(f, std::tie(model, {}))", what)},
+         "update: the {} is not part of the state of the compiled function", what);
 }
 
 TensorMap Optimizer::apply_gradients(const TensorMap& gradients, const TensorMap& parameters,
                                      std::source_location place) {
   LocScope at(place);
   NoGrad plain;  // steps are not differentiated
-  check_tied();
+  birth_.check_tied(step_, "optimizer");
   for (const auto& [name, gradient] : gradients) check_gradient(name, gradient, parameters);
   if (schedule_) learning_rate_ = astype(schedule_(step_), DType::f32);
   step_ = step_ + 1;
@@ -111,7 +109,7 @@ std::vector<nn::Parameter> Optimizer::parameters() const {
 static void check_any_gradient(const TensorMap& gradients, size_t parameters, bool is_given_any) {
   if (!gradients.empty()) return;
   if (parameters == 0 && is_given_any)
-    fail(Hint{"unfreeze them, or make the optimizer when its parameters are in their last place"},
+    fail(Hint{"unfreeze them; tensors that are no part of a model must stay where they are"},
          "step: the parameters of the optimizer are frozen, or were moved to another place");
   if (parameters == 0)
     fail(Hint{"write SGD(model.parameters(), {.learning_rate = 0.1})"},
@@ -151,8 +149,25 @@ void Optimizer::zero_grad() {
 /// The state of a parameter, given in at least float32.
 TensorMap& Optimizer::moments_of(const std::string& name, const Tensor& parameter) {
   auto [at, is_new] = moments_.try_emplace(name);
-  if (is_new) init_single(parameter, at->second);
+  auto [shape, is_first] = shapes_.try_emplace(name, parameter.shape());
+  if (is_new)
+    init_single(parameter, at->second), shape->second = parameter.shape();
+  else if (is_first || !identical(shape->second, parameter.shape()))
+    check_moments(name, parameter);
   return at->second;
+}
+
+/// State of another model may broadcast, or fail inside of the rule.
+void Optimizer::check_moments(const std::string& name, const Tensor& parameter) {
+  TensorMap fresh;
+  init_single(parameter, fresh);
+  for (const auto& [moment, tensor] : moments_[name])
+    if (auto wanted = fresh.find(moment);
+        wanted != fresh.end() && !identical(wanted->second.shape(), tensor.shape()))
+      fail(Hint{"make an optimizer for each model"},
+           "update: the optimizer has the state of another model: moments.{}.{} is {} for {}", name,
+           moment, *type_of(tensor), *type_of(parameter));
+  shapes_[name] = parameter.shape();
 }
 
 void Optimizer::visit(nn::Visitor& visitor) {
@@ -198,6 +213,7 @@ void Optimizer::load_state_dict(const TensorMap& state) {
           mine != known.end() && is_mesh(mine->second.device()))
         tensor = shard_like(tensor, mine->second);
   step_ = std::move(step), learning_rate_ = std::move(rate), moments_ = std::move(moments);
+  shapes_.clear();
 }
 
 // Optimizers whose rule is a record ------------------------------------------------------------

@@ -1,6 +1,7 @@
 #include "tenon/nn/training.h"
 
 #include "base/error.h"
+#include "ir/place.h"
 #include "ir/watch.h"
 #include "tenon/executable.h"
 #include "tenon/random.h"
@@ -182,6 +183,7 @@ struct StateCall final : flat::CompiledCall {
 
   StateCall(Impl& owner, flat::CompiledCall& call)
       : CompiledCall(call.place), impl(owner), inner(call) {
+    LocScope scope(call.place);
     Contents contents(impl.state);
     impl.held.clear();
     for (const StateSlot& place : contents.places) impl.held.push_back(place.held);

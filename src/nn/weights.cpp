@@ -82,7 +82,7 @@ void put_all(const Visit& model, const std::string& what, TensorMap tensors, con
   for (auto& [name, tensor] : fitting)  // what is divided stays divided
     if (auto now = mine.find(name); now != mine.end() && is_mesh(now->second.device()))
       tensor = shard_like(tensor, now->second);
-  update(model, fitting);
+  update(model, fitting, at);
 }
 
 void save_weights(const Visit& model, const std::string& path, std::source_location at) {

@@ -49,12 +49,7 @@ Tensor& state_of_thread() {
 
 /// Whether a draw from `key` is made once and for all calls of a function that is being compiled.
 /// A key that is a parameter of one, or computed from it, is another in every call.
-bool is_frozen(const Tensor& key) {
-  if (key.node()->traced) return false;
-  for (Trace* trace = Trace::current(); trace; trace = trace->outer)
-    if (trace->by == "compile") return true;
-  return false;
-}
+bool is_frozen(const Tensor& key) { return !key.node()->traced && Trace::compiling(); }
 
 }  // namespace
 

@@ -90,6 +90,14 @@ void Finding::tensor(const Slot& slot) {
   if (number-- == 0) found = slot.path.accessed();
 }
 
+Tensors leaves_in(std::string_view by, const std::source_location& at,
+                  const Callback<void(Visitor&)>& trees) {
+  LocScope scope(at);
+  Contents contents(by);
+  trees(contents);
+  return std::move(contents.tensors);
+}
+
 void fail_leaves(std::string_view by, size_t wanted, size_t given) {
   fail("{}: the tree has {} tensors, given {}", by, wanted, given);
 }
@@ -163,7 +171,7 @@ flat::Place::~Place() { current_loc.bits = outer_; }
 typed::UserCode::UserCode() : outer_(std::exchange(current_loc, {}).bits) {}
 typed::UserCode::~UserCode() { current_loc.bits = outer_; }
 
-std::string_view typed::argument_name(size_t i) {
+std::string_view tree::argument_name(size_t i) {
   constexpr std::string_view kNames[] = {"argument 0", "argument 1", "argument 2", "argument 3",
                                          "argument 4", "argument 5", "argument 6", "argument 7",
                                          "argument 8", "argument 9"};

@@ -1,6 +1,7 @@
 // Errors of the C++ API that Python checks before it calls it.
 #include <doctest/doctest.h>
 
+#include <cstdint>
 #include <functional>
 #include <sstream>
 
@@ -71,6 +72,32 @@ TEST_CASE("errors of transforms") {
   check_error("vjp returns 0 cotangents for 1 arguments", [&] { with_vjp({}); });
   check_error("vjp returns f32[3] as the cotangent of argument 0, which is f32[2]",
               [&] { with_vjp({ones({3})}); });
+}
+
+TEST_CASE("errors have the line of the call") {
+  Tensor null;
+  nn::Linear model(2, 1), gone(2, 1), taken = std::move(gone);
+  optim::SGD optimizer(0.1);
+  amp::LossScaler scaler;
+  auto with_line = [](std::string_view expected, const std::function<void()>& call) {
+    check_error(expected, call);
+    check_error("test_api_errors.cpp", call);
+  };
+  with_line("eval: argument 0 is a null tensor", [&] { eval(null); });
+  with_line("eval: argument 1[0] is a null tensor", [&] { eval(model, std::tuple{null}); });
+  with_line("async_eval: argument 0 is a null tensor", [&] { async_eval(null); });
+  with_line("module: it was moved", [&] { scaler.update(optimizer, gone, {}); });  // NOLINT
+  with_line("a gradient for w, which is no parameter",
+            [&] { scaler.update(optimizer, model, {{"w", ones({2})}}); });
+  with_line("no parameters", [&] { scaler.step(optimizer); });
+  with_line("device", [] { Device("toaster"); });
+  with_line("array: 2 values for the shape [3], of 3 elements",
+            [] { array({1.f, 2.f}, Shape{3}); });
+  with_line("array: 3 values for the shape [2,2], of 4 elements",
+            [] { array(std::vector{1, 2, 3}, {2, 2}); });
+  with_line("array: the number 18446744073709551615 does not fit int8",
+            [] { array(UINT64_MAX, int8); });
+  with_line("array: the number -200 does not fit int8", [] { array(-200, int8); });
 }
 
 TEST_CASE("errors of null operands and sizes") {

@@ -134,7 +134,7 @@ TEST_CASE("loading lists every weight that does not fit, and then changes nothin
                             }});
   CHECK(net.blocks[0].up.bias.to_vector<float>() ==
         (other.blocks[0].up.bias + 1).to_vector<float>());
-  CHECK(error_in([&] { net.update({{"nope", ones({1})}}); }) == "update: the model has no nope");
+  CHECK(problem_in([&] { net.update({{"nope", ones({1})}}); }) == "update: the model has no nope");
 }
 
 TEST_CASE("weights in files") {
@@ -337,6 +337,12 @@ TEST_CASE("a module that was moved from is an error, and no empty model") {
   CHECK(says_so([&] { model.state_dict(); }));
   CHECK(says_so([&] { model.parameters(); }));
   CHECK(says_so([&] { model.trainable_parameters(); }));
+  CHECK(says_so([&] { model.update({}); }));
+  CHECK(says_so([&] { model.train(); }));
+  CHECK(says_so([&] { model.eval(); }));
+  CHECK(says_so([&] { eval(model); }));
+  CHECK(says_so([&] { optim::SGD{std::tie(model)}; }));
+  CHECK(says_so([&] { compile([&](const Tensor& t) { return t; }, std::tie(model))(x); }));
   CHECK(says_so([&] { model.save_weights("moved.safetensors"); }));
   CHECK(says_so([&] { save_checkpoint("moved.safetensors", {{"model", model}}); }));
   nn::Sequential copy = model, outer{nn::relu, model};

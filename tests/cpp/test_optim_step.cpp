@@ -172,15 +172,9 @@ TEST_CASE("weights that are loaded or of another type go on requiring gradients"
 TEST_CASE("what step() refuses") {
   nn::Linear model(2, 1);
   CHECK(contains(error_in([] { optim::SGD(0.1).step(); }), "was given no parameters"));
-  nn::Linear left(2, 1);
   Tensor w = ones({2});
-  optim::SGD of_model{left.parameters()}, of_tensor{std::tie(w)};
-  nn::Linear last = std::move(left);
+  optim::SGD of_tensor{std::tie(w)};
   Tensor moved = std::move(w);
-  std::string error = error_in([&] { of_model.step(); });
-  CHECK(contains(error, "module: it was moved to another place"));
-  CHECK(contains(error, "make optimizers and compiled functions when their model is in its last"));
-  CHECK(contains(error, "test_optim_step.cpp"));
   CHECK(
       contains(error_in([&] { of_tensor.step(); }), "are frozen, or were moved to another place"));
   optim::SGD optimizer{model.parameters()};
@@ -193,6 +187,81 @@ TEST_CASE("what step() refuses") {
     return t;
   });
   CHECK(contains(error_in([&] { lost(x); }), "from outside the traced function"));
+}
+
+TEST_CASE("an optimizer follows its model") {
+  auto trains = [](optim::Optimizer& optimizer, nn::Linear& model) {
+    auto before = model.weight.to_vector<float>();
+    sum(model(ones({1, 2}))).backward();
+    optimizer.step(), optimizer.zero_grad();
+    return model.weight.to_vector<float>() != before;
+  };
+  std::vector<nn::Linear> models;  // which grow, and are moved
+  models.emplace_back(2, 1);
+  optim::Adam first{models[0].parameters(), {.learning_rate = 0.1}};
+  optim::SGD tied{std::tie(models[0]), {.learning_rate = 0.1}};
+  for (int i = 0; i < 20; ++i) models.emplace_back(2, 1);
+  CHECK(trains(first, models[0]));
+  CHECK(trains(tied, models[0]));
+  optim::SGD second{models[1].parameters(), {.learning_rate = 0.1}};
+  std::swap(models[0], models[1]);
+  CHECK(trains(first, models[1]));
+  CHECK(trains(second, models[0]));
+  CHECK_FALSE(contains(error_in([&] { first.zero_grad(); }), "module"));
+  // Assigned to a model that has an optimizer itself: then both train what is there.
+  models[1] = std::move(models[0]);
+  CHECK(trains(first, models[1]));
+  CHECK(trains(second, models[1]));
+  models.erase(models.begin(), models.begin() + 1);
+  CHECK(trains(second, models[0]));
+  nn::Linear copy = models[0];  // which is another model
+  CHECK(contains(error_in([&] { trains(first, copy); }), "none of 2 parameters has a gradient"));
+}
+
+TEST_CASE("an optimizer whose model is gone says so") {
+  auto model = std::make_unique<nn::Linear>(2, 1);
+  optim::SGD optimizer{model->parameters(), {.learning_rate = 0.1}};
+  model.reset();
+  std::string error = error_in([&] { optimizer.step(); });
+  CHECK(contains(error, "module: the model of these parameters does not exist any more"));
+  CHECK(contains(error, "test_optim_step.cpp"));
+}
+
+TEST_CASE("an optimizer that has the state of another model says so") {
+  nn::Linear small(2, 3), large(4, 3);
+  optim::Adam optimizer(0.1);
+  auto gradients = [](nn::Linear& model) {
+    nn::TensorMap all;
+    for (auto& [name, w] : model.parameters()) all.emplace(name, ones_like(w));
+    return all;
+  };
+  optimizer.update(small, gradients(small));
+  std::string error = error_in([&] { optimizer.update(large, gradients(large)); });
+  CHECK(contains(error, "update: the optimizer has the state of another model: moments.weight.m"));
+  CHECK(contains(error, "make an optimizer for each model"));
+  CHECK(contains(error, "test_optim_step.cpp"));
+  optim::Adam loaded(0.1);
+  loaded.load_state_dict(optimizer.state_dict());
+  CHECK(contains(error_in([&] { loaded.update(large, gradients(large)); }), "of another model"));
+  loaded.update(small, gradients(small));
+}
+
+TEST_CASE("a loss scaler that a compiled function changes is state of it") {
+  nn::Linear model(2, 1);
+  optim::SGD optimizer{model.parameters(), {.learning_rate = 0.1}};
+  amp::LossScaler scaler;
+  auto train = [&](const Tensor& x) {
+    Tensor loss = sum(square(model(x)));
+    scaler.scale(loss).backward();
+    scaler.step(optimizer), optimizer.zero_grad();
+    return loss;
+  };
+  auto forgotten = compile(train, std::tie(model, optimizer));
+  std::string error = error_in([&] { forgotten(ones({4, 2})); });
+  CHECK(contains(error, "the scaler is not part of the state of the compiled function"));
+  CHECK(contains(error, "std::tie(model, scaler)"));
+  compile(train, std::tie(model, optimizer, scaler))(ones({4, 2}));
+  CHECK(scaler.state_dict().at("good_steps").item<int>() == 1);
 }
 
 TEST_CASE("a compiled step leaves the model where it is") {

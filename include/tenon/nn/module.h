@@ -56,7 +56,9 @@ class Module : public ModuleBase {
   }
   /// Replaces tensors by name; names may be omitted. Tensors that require gradients still require
   /// them.
-  Self& update(const TensorMap& tensors) { return nn::update(as_visit(), tensors), self(); }
+  Self& update(const TensorMap& tensors, Place at = Place::current()) {
+    return nn::update(as_visit(), tensors, at), self();
+  }
   /// Replaces all tensors by name. An error lists all mismatches of names, shapes and types, and
   /// then nothing has changed.
   Self& load_state_dict(TensorMap tensors, const LoadWeights& how = {},
@@ -75,8 +77,10 @@ class Module : public ModuleBase {
   }
 
   /// Sets whether the modules inside behave as in training.
-  Self& train(bool mode = true) { return set_training(as_visit(), mode), self(); }
-  Self& eval() { return train(false); }
+  Self& train(bool mode = true, Place at = Place::current()) {
+    return set_training(as_visit(), mode, at), self();
+  }
+  Self& eval(Place at = Place::current()) { return train(false, at); }
   /// Excludes all tensors, or those of fields with these names, here and in modules inside, from
   /// training. A name that no tensor has is an error.
   Self& freeze(const std::set<std::string>& names = {},
@@ -99,6 +103,11 @@ class Module : public ModuleBase {
   /// The module as a visit. Visitors of a constant module must not change it.
   Visit as_visit() const {
     return [this](Visitor& v) { nn::visit(const_cast<Self&>(self()), v); };
+  }
+  /// The same wherever the module is moved to.
+  Visit as_followed_visit() {
+    return
+        [home = this->home()](Visitor& v) { nn::visit(static_cast<Self&>(module_of(*home)), v); };
   }
 
  private:

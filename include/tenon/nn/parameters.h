@@ -23,16 +23,18 @@ struct Parameter {
 ///     tn::optim::SGD optimizer(model.parameters(), {.learning_rate = 0.1});
 ///     tn::optim::SGD another(std::tie(w, b), {.learning_rate = 0.1});
 ///
-/// The model must stay where it is.
+/// A model may be moved afterwards, as by a growing std::vector: its optimizers follow it. Other
+/// trees must stay where they are, and so must what a loop over the parameters changes.
 class Parameters {
  public:
   template <class M>
   Parameters(Module<M>& model, const Place& at = Place::current())
-      : Parameters(model.as_visit(), at) {}
+      : Parameters(model.as_followed_visit(), at) {}
   /// Tensors, modules and other trees: their names begin with their number.
   template <class... T>
-  Parameters(std::tuple<T&...> trees)
-      : Parameters(Visit([trees](Visitor& v) mutable { tree::visit(trees, v); })) {}
+  Parameters(std::tuple<T&...> trees, const Place& at = Place::current())
+      : Parameters(Visit([all = followed(trees)](Visitor& v) mutable { tree::visit(all, v); }),
+                   at) {}
   explicit Parameters(Visit model, const Place& at = {});
 
   /// All of them, buffers left out and those that are frozen included.
@@ -45,6 +47,25 @@ class Parameters {
   const Visit& as_visit() const { return visit_; }
 
  private:
+  /// One of several trees: a module wherever it is moved to.
+  template <class T>
+  struct Followed {
+    T* tree;
+    SharedPtr<ModuleHome> home = {};  // of a module
+    explicit Followed(T& followed) : tree(&followed) {
+      if constexpr (IsModule<T>) home = static_cast<ModuleBase&>(followed).home();
+    }
+    void visit(Visitor& visitor, const Path& path) {
+      if constexpr (IsModule<T>)
+        nn::visit(static_cast<T&>(module_of(*home)), visitor, path);
+      else
+        tree::visit(*tree, visitor, path);
+    }
+  };
+  template <class... T>
+  static std::tuple<Followed<T>...> followed(std::tuple<T&...> trees) {
+    return std::apply([](T&... each) { return std::tuple<Followed<T>...>(each...); }, trees);
+  }
   Visit visit_;
   std::vector<Parameter> list_;
 };

@@ -20,6 +20,7 @@
 
 #include "tenon/callback.h"
 #include "tenon/error.h"
+#include "tenon/shared_ptr.h"
 #include "tenon/tree.h"
 
 namespace tn::nn {
@@ -33,6 +34,12 @@ using tree::Path;
 using tree::Slot;
 using tree::Visitor;
 
+/// Where a module is. It follows the module when that is moved, as by a growing std::vector.
+struct ModuleHome {
+  ModuleBase* module = nullptr;
+  SharedPtr<ModuleHome> next = {};  // of the module that it was assigned to
+};
+
 /// What modules have besides their fields.
 class ModuleBase {
  public:
@@ -42,6 +49,7 @@ class ModuleBase {
  private:
   enum Origin : uint8_t { kOwn, kCopied, kMoved };
   Origin origin_ = kOwn;
+  SharedPtr<ModuleHome> home_;  // once it was asked for
 
  public:
   /// The fields whose tensors are not trained.
@@ -54,6 +62,7 @@ class ModuleBase {
   /// Gives a copy variables of its own, without gradients; `contents` visits its fields. Fails if
   /// the module was moved from.
   void own_variables(const Callback<void(Visitor&)>& contents);
+  const SharedPtr<ModuleHome>& home();
 
  protected:  // modules are copied as what they are
   ModuleBase() = default;
@@ -62,7 +71,10 @@ class ModuleBase {
   ModuleBase(ModuleBase&& other) noexcept
       : training(other.training),
         origin_(std::exchange(other.origin_, kMoved)),
-        frozen(std::move(other.frozen)) {}
+        home_(std::move(other.home_)),
+        frozen(std::move(other.frozen)) {
+    if (home_) home_->module = this;
+  }
   ModuleBase& operator=(const ModuleBase& other) {
     if (this != &other) training = other.training, frozen = other.frozen, origin_ = other.copied();
     return *this;
@@ -71,13 +83,20 @@ class ModuleBase {
     if (this == &other) return *this;
     training = other.training, origin_ = std::exchange(other.origin_, kMoved);
     frozen = std::move(other.frozen);
+    if (other.home_) move_in(std::move(other.home_));
     return *this;
   }
-  ~ModuleBase() = default;
+  ~ModuleBase() {
+    if (home_) home_->module = nullptr;
+  }
 
  private:
   Origin copied() const { return origin_ == kMoved ? kMoved : kCopied; }
+  void move_in(SharedPtr<ModuleHome> home) noexcept;
 };
+
+/// For the library: the module of a home. Fails if it does not exist any more.
+ModuleBase& module_of(const ModuleHome& home);
 
 /// Given to `fields` after a tensor that is state and never trained, such as running statistics.
 struct Buffer {};
@@ -124,7 +143,7 @@ TensorMap trainable_in(const Visit& model, const Place& at = {});
 /// Puts tensors in the places of their names.
 void put(const Visit& model, const TensorMap& tensors);
 /// The same, assigned as new values: tensors that require gradients still require them.
-void update(const Visit& model, const TensorMap& tensors);
+void update(const Visit& model, const TensorMap& tensors, const Place& at);
 /// `update` of all tensors or none; `what` begins errors.
 void put_all(const Visit& model, const std::string& what, TensorMap tensors, const LoadWeights& how,
              std::source_location at = std::source_location::current());
@@ -133,7 +152,7 @@ void load_weights(const Visit& model, const std::string& path, const LoadWeights
                   std::source_location at);
 std::string text_of(const Visit& model);
 std::ostream& print(std::ostream& out, const Visit& model);
-void set_training(const Visit& model, bool training);
+void set_training(const Visit& model, bool training, const Place& at);
 /// Of fields called `names`, or all. A name that no field has is an error.
 void set_frozen(const Visit& model, const std::set<std::string>& names, bool frozen,
                 std::source_location at);

@@ -42,13 +42,14 @@ class LossScaler {
   TensorMap unscale(const TensorMap& gradients) const;
   /// `optimizer.update(model, gradients)` if the unscaled gradients are finite.
   template <class M>
-  void update(optim::Optimizer& optimizer, nn::Module<M>& model, const TensorMap& gradients) {
-    update_in(optimizer, model.as_visit(), gradients);
+  void update(optim::Optimizer& optimizer, nn::Module<M>& model, const TensorMap& gradients,
+              nn::Place at = nn::Place::current()) {
+    update_in(optimizer, model.as_visit(), gradients, at);
   }
   /// Unscales the gradients that `backward()` left in parameters, for clipping before `step`.
-  void unscale_(optim::Optimizer& optimizer);
+  void unscale_(optim::Optimizer& optimizer, nn::Place at = nn::Place::current());
   /// `optimizer.step()` if the gradients, unscaled here or before, are finite.
-  void step(optim::Optimizer& optimizer);
+  void step(optim::Optimizer& optimizer, nn::Place at = nn::Place::current());
 
   std::string kind() const { return "LossScaler"; }
   TensorMap state_dict() const { return nn::tensors_in(as_visit()); }
@@ -57,9 +58,11 @@ class LossScaler {
   nn::Visit as_visit() const;
 
  private:
-  void update_in(optim::Optimizer& optimizer, const nn::Visit& model, const TensorMap& gradients);
+  void update_in(optim::Optimizer& optimizer, const nn::Visit& model, const TensorMap& gradients,
+                 const nn::Place& at);
   Tensor adjusted(const TensorMap& gradients);
 
+  optim::Birth birth_;
   LossScalerSettings settings_;
   Tensor scale_, used_, good_steps_ = Tensor(0);  // of the next loss; of the last one
   std::set<const optim::Optimizer*> unscaled_;    // only compared

@@ -27,7 +27,7 @@ class MultiOptimizer {
   template <class M>
   void update(nn::Module<M>& model, const TensorMap& gradients,
               std::source_location place = std::source_location::current()) {
-    model.update(apply_gradients(gradients, model.state_dict(place), place));
+    model.update(apply_gradients(gradients, model.state_dict(place), place), place);
   }
   TensorMap apply_gradients(const TensorMap& gradients, const TensorMap& parameters,
                             std::source_location place = std::source_location::current());

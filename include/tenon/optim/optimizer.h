@@ -39,6 +39,20 @@ struct WeightDecay {
   WeightDecay(F f) : by_parameter(std::move(f)) {}
 };
 
+/// For the library: when an object that has state was made. A copy is another object.
+class Birth {
+ public:
+  Birth();
+  Birth(const Birth&) : Birth() {}
+  Birth& operator=(const Birth&) { return *this; }
+  /// Fails if the object, of which `state` is a tensor, is from outside of a function that is being
+  /// compiled and no part of its state: it would never change.
+  void check_tied(const Tensor& state, std::string_view what) const;
+
+ private:
+  uint64_t number_;
+};
+
 /// Computes new parameters from parameters and gradients. There are two ways to use one:
 ///
 ///     tn::optim::SGD optimizer(0.1);  // with gradients that were computed before
@@ -63,7 +77,7 @@ class Optimizer {
   template <class M>
   void update(nn::Module<M>& model, const TensorMap& gradients,
               std::source_location place = std::source_location::current()) {
-    model.update(apply_gradients(gradients, model.state_dict(place), place));
+    model.update(apply_gradients(gradients, model.state_dict(place), place), place);
   }
   /// New parameters for those that have a gradient.
   TensorMap apply_gradients(const TensorMap& gradients, const TensorMap& parameters,
@@ -111,22 +125,16 @@ class Optimizer {
  private:
   Tensor applied(const std::string& name, const Tensor& gradient, const Tensor& parameter);
   TensorMap& moments_of(const std::string& name, const Tensor& parameter);
+  void check_moments(const std::string& name, const Tensor& parameter);
   void visit(nn::Visitor& visitor);
-  void check_tied() const;
 
-  /// When the object was made: a copy is another optimizer.
-  struct Birth {
-    uint64_t number;
-    Birth();
-    Birth(const Birth&) : Birth() {}
-    Birth& operator=(const Birth&) { return *this; }
-  };
   Birth birth_;
   Tensor step_ = Tensor(0), learning_rate_;
   Schedule schedule_;
   WeightDecay decay_;
   bool decoupled_;
   std::map<std::string, TensorMap> moments_;  // by parameter
+  std::map<std::string, Shape> shapes_;       // of the parameters that these are known to fit
   std::vector<nn::Visit> models_;             // those of `step`
 };
 
