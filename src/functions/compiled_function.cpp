@@ -33,8 +33,9 @@ std::vector<tree::Setting> flat::CompiledCall::settings() {
 struct flat::CompiledFunction::State {
   struct Entry {
     std::shared_ptr<const Compiled> compiled;
-    std::vector<uint64_t> structure;  // of the arguments
-    SharedPtr<const void> kept;       // of the call that was traced
+    std::vector<uint64_t> structure;      // of the arguments
+    SharedPtr<const void> kept;           // of the call that was traced
+    std::vector<tree::Setting> settings;  // what the structure consists of
     bool is_dead() const { return false; }
     bool has_structure(const tree::Words& words) const {
       return std::equal(structure.begin(), structure.end(), words.begin(), words.end());
@@ -72,19 +73,26 @@ std::optional<std::string> taken_setting(std::span<const uint64_t>& words, bool 
   return format("\"{}\"", text);
 }
 
-void add_setting_differences(std::span<const uint64_t> from, std::span<const uint64_t> to,
-                             const std::vector<tree::Setting>& settings,
-                             std::vector<Difference>& out) {
-  size_t before = out.size();
-  for (const tree::Setting& setting : settings) {
-    auto was = taken_setting(from, setting.is_text), now = taken_setting(to, setting.is_text);
+/// Words of a structure, and what they are.
+struct SettingWords {
+  std::span<const uint64_t> words;
+  const std::vector<tree::Setting>& settings;
+};
+
+/// Compares up to where another structure begins: what follows is not the same setting.
+void add_setting_differences(SettingWords from, SettingWords to, std::vector<Difference>& out) {
+  size_t before = out.size(), i = 0;
+  for (; i < std::min(from.settings.size(), to.settings.size()); ++i) {
+    const tree::Setting &old = from.settings[i], &setting = to.settings[i];
+    if (old.path != setting.path || old.is_text != setting.is_text) break;
+    auto was = taken_setting(from.words, old.is_text),
+         now = taken_setting(to.words, setting.is_text);
     if (!was || !now) break;
     if (*was != *now) out.push_back({TraceReason::constant, setting.path, *was, *now});
-    if (*was != *now && !setting.is_text && from.size() != to.size()) break;  // other lists follow
   }
-  if (from.size() != to.size() && out.size() == before)
+  if (out.size() == before && from.words.size() != to.words.size())
     out.push_back({TraceReason::structure, "the structure of the arguments", "another",
-                   format("of {} words", to.size())});
+                   format("of {} words", to.words.size())});
 }
 
 }  // namespace
@@ -116,7 +124,7 @@ class flat::CompiledFunction::State::Search {
     made->takes(types_, sizes_);
     const tree::Words& words = call_.in.structure;
     auto entry = std::make_shared<Entry>(std::move(made), std::vector(words.begin(), words.end()),
-                                         call_.kept());
+                                         call_.kept(), call_.settings());
     return state_.table.add(std::move(entry), std::move(why), "function");
   }
 
@@ -139,7 +147,8 @@ class flat::CompiledFunction::State::Search {
     std::vector<Difference> out;
     const tree::Words& words = call_.in.structure;
     if (!from.has_structure(words))
-      add_setting_differences(from.structure, {words.begin(), words.end()}, call_.settings(), out);
+      add_setting_differences({from.structure, from.settings},
+                              {{words.begin(), words.end()}, call_.settings()}, out);
     for (size_t i = 0; i < known.size(); ++i)
       add_differences(call_.name(i), known[i], types_[i], out);
     return out;
