@@ -99,11 +99,13 @@ const char* tenon_rt_target(const tenon_rt_executable* f);
 const char* tenon_rt_device(const tenon_rt_executable* f);
 
 /* `inputs` in the order of the signature, sizes among them; `outputs` receives all results, each
- * with its own memory, on the host. After a failure they are empty and need no release. */
+ * with its own memory, on the host. After a failure they are empty and need no release. Inputs in
+ * memory of the device are read after what is on its default stream. */
 int tenon_rt_run(const tenon_rt_executable* f, const tenon_rt_tensor* inputs, size_t input_count,
                  tenon_rt_tensor* outputs, size_t output_count);
 /* The same, with results on the device of the executable, and without waiting for them. They may be
- * inputs of further calls. Inputs in memory of the device are not copied.
+ * inputs of further calls. Inputs in memory of the device are not copied, if they begin at a
+ * multiple of 16 bytes.
  *
  * `stream` is where the caller's own work is put: a CUstream or cudaStream_t, 0 for the default
  * stream. Inputs in memory of the device are read after what is on it, and what the caller puts on
