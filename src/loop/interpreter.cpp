@@ -7,25 +7,35 @@ namespace tn::loop {
 std::shared_ptr<const BlockProgram> prepare(const Kernel& kernel, std::span<const Binding> symbols,
                                             const PrepareOptions& options) {
   const BlockOps& ops = options.ops ? *options.ops : block_ops();
-  if (!options.whole_values) {
-    machine::ProgramLowering lowering(kernel, symbols, ops, options);
-    if (std::optional<BlockProgram> program = lowering.lower())
-      return std::make_shared<const BlockProgram>(std::move(*program));
-  }
   BlockProgram program;
+  if (!options.whole_values) {
+    std::vector<machine::Box> boxes = machine::boxes_of(kernel, symbols);
+    for (machine::Box& box : boxes) {
+      machine::ProgramLowering lowering(kernel, symbols, std::move(box), ops, options);
+      std::optional<BlockProgram> part = lowering.lower();
+      if (part && boxes.size() == 1) return std::make_shared<const BlockProgram>(std::move(*part));
+      if (part) program.boxes.push_back(std::move(*part));
+    }
+    if (!program.boxes.empty()) return std::make_shared<const BlockProgram>(std::move(program));
+  }
   program.mode = BlockProgram::Mode::whole;
   program.whole = machine::prepare_whole(kernel, symbols, ops);
   return std::make_shared<const BlockProgram>(std::move(program));
 }
 
 static std::string_view name_of(machine::InstructionKind kind) {
-  static constexpr std::string_view kNames[] = {"compute", "argument", "splat",  "expand",
-                                                "load",    "gather",   "aim",    "store",
-                                                "scatter", "iota",     "reduce", "scan"};
+  static constexpr std::string_view kNames[] = {"compute", "argument", "splat", "expand", "load",
+                                                "load_at", "gather",   "aim",   "store",  "scatter",
+                                                "iota",    "reduce",   "scan"};
   return kNames[static_cast<size_t>(kind)];
 }
 
 std::string to_text(const BlockProgram& p) {
+  if (!p.boxes.empty()) {
+    std::string text;
+    for (const BlockProgram& box : p.boxes) text += to_text(box);
+    return text;
+  }
   static constexpr std::string_view kModes[] = {"flat", "rows", "columns", "whole"};
   static constexpr std::string_view kDomains[] = {"uniform", "row", "full"};
   std::string text =

@@ -36,10 +36,100 @@ bool ProgramLowering::combines_once() const {
   return true;
 }
 
+// Where loaded indices do not vary along the last axes, these are rows of what is read; where they
+// do not vary along the first ones, all rows are read at the same places.
+void ProgramLowering::find_rows() {
+  for (const Store& store : kernel_.stores)
+    if (store.scattered || store.combine != Combine::set) return;
+  AxisSet varied = 0;
+  for (size_t i = 0; i < kernel_.values.size(); ++i) {
+    const Value& v = kernel_.values[i];
+    if (v.op != Op::load || !a_.needed[i]) continue;
+    for_each_value_in(kernel_, v.index,
+                      [&](ValueId id) { varied |= kernel_.values[static_cast<size_t>(id)].axes; });
+  }
+  if (varied == 0) return;
+  auto points = [&](size_t first, size_t last) {
+    int64_t count = 1;
+    for (size_t k = first; k < last; ++k) count *= extents_[k];
+    return count;
+  };
+  size_t first = static_cast<size_t>(std::countr_zero(varied)), last = extents_.size();
+  size_t end = static_cast<size_t>(std::bit_width(varied));
+  by_index_ = points(end, last) > 1  ? Mode::rows
+              : points(0, first) > 1 ? Mode::columns
+                                     : Mode::flat;
+  if (by_index_ == Mode::flat) return;
+  a_.par_axes.clear();
+  for (size_t k = 0; k < last; ++k) {
+    bool outer = by_index_ == Mode::rows ? k < end : k >= first;
+    (outer ? a_.par_axes : a_.inner_axes).push_back(static_cast<int>(k));
+    if (!outer) a_.par &= ~axis_bit(k), a_.red |= axis_bit(k);
+  }
+}
+
+/// Whether the second index is the one behind the first, which is even everywhere.
+static bool are_pair(const Kernel& kernel, PolyId first, PolyId second) {
+  const Poly &a = kernel.polys[first], &b = kernel.polys[second];
+  return a.c0 % 2 == 0 && b.c0 == a.c0 + 1 && a.terms == b.terms &&
+         std::ranges::all_of(a.terms, [&](const Term& term) {
+           auto varies = [&](AtomId id) { return kernel.polys.atom(id).kind != AtomKind::symbol; };
+           return term.coef % 2 == 0 &&
+                  std::ranges::count_if(kernel.polys.atoms_of(term.mono), varies) <= 1;
+         });
+}
+
+/// The load of the first half where two stores copy a pair, and nothing else uses it.
+ValueId ProgramLowering::whole_pair(const Store& first, const Store& second) const {
+  auto plain = [](const Store& store) { return store.combine == Combine::set && !store.scattered; };
+  if (first.buffer != second.buffer || first.mask != second.mask || !plain(first) ||
+      !plain(second) || !are_pair(kernel_, first.index, second.index))
+    return kNone;
+  auto source = [&](ValueId id) {
+    for (;;) {
+      const Value& v = kernel_.values[static_cast<size_t>(id)];
+      std::optional<bool> chosen = v.op == Op::select ? facts_.known(v.a) : std::nullopt;
+      if (!chosen) return id;
+      id = *chosen ? v.b : v.c;
+    }
+  };
+  ValueId re = source(first.value), im = source(second.value);
+  const Value &a = kernel_.values[static_cast<size_t>(re)],
+              &b = kernel_.values[static_cast<size_t>(im)];
+  bool loads = a.op == Op::load && b.op == Op::load && !facts_.known(re) && !facts_.known(im) &&
+               domain_of(a.axes, 0) == Domain::full;
+  if (!loads || a.buffer != b.buffer || a.mask != b.mask || !is_float(a.type) ||
+      size_of(a.type) < 4 || !are_pair(kernel_, a.index, b.index))
+    return kNone;
+  for (const Value& v : kernel_.values) {
+    bool used = false;
+    bool decided = v.op == Op::select && facts_.known(v.a);
+    for_each_operand(kernel_, v, [&](ValueId id) { used |= id == re || id == im; });
+    if (used && !decided) return kNone;
+  }
+  for (const Store& store : kernel_.stores)
+    if (&store != &first && &store != &second &&
+        (source(store.value) == re || source(store.value) == im))
+      return kNone;
+  return re;
+}
+
+// Complex numbers that are only copied move as a whole.
+void ProgramLowering::find_pairs() {
+  wide_.assign(kernel_.values.size(), false), skipped_.assign(kernel_.stores.size(), false);
+  for (size_t i = 1; i < kernel_.stores.size(); ++i) {
+    if (skipped_[i - 1]) continue;
+    ValueId load = whole_pair(kernel_.stores[i - 1], kernel_.stores[i]);
+    if (load == kNone) continue;
+    wide_[static_cast<size_t>(load)] = skipped_[i] = true;
+  }
+}
+
 bool ProgramLowering::find_domains() {
-  for (const KernelAxis& axis : kernel_.axes) extents_.push_back(evaluate(axis.extent, symbols_));
+  extents_ = facts_.extents();
   a_ = analyse(kernel_);
   if (!a_.plain || !combines_once()) return false;
+  if (a_.inner_axes.empty()) find_rows();
   for (size_t k = 0; k < kernel_.axes.size(); ++k) {
     int64_t& size = a_.par & axis_bit(k) ? program_.points : program_.extent;
     if (__builtin_mul_overflow(size, extents_[k], &size))
@@ -47,6 +137,7 @@ bool ProgramLowering::find_domains() {
   }
   for (const Store& store : kernel_.stores) program_.ordered |= store.scattered;
   choose_mode();
+  find_pairs();
   domain_.resize(kernel_.values.size());
   for (size_t i = 0; i < kernel_.values.size(); ++i)
     domain_[i] = domain_of(kernel_.values[i].axes, a_.level[i]);
@@ -107,6 +198,10 @@ void ProgramLowering::choose_mode() {
     p.mode = Mode::flat;
     return;
   }
+  if (by_index_ != Mode::flat) {
+    p.mode = by_index_;
+    return;
+  }
   bool columns = options_.orientation == Orientation::columns ||
                  (options_.orientation == Orientation::by_strides && prefers_columns());
   p.mode = columns && !p.ordered ? Mode::columns : Mode::rows;
@@ -119,9 +214,16 @@ void ProgramLowering::choose_sizes() {
     p.tile = std::min(points, kBlock);
     capacity_ = p.tile;
   } else if (p.mode == Mode::rows) {
-    p.kept = extent <= kBlock;
-    p.tile = p.kept ? std::min(points, kBlock / extent) : 1;
+    int64_t room =
+        by_index_ == Mode::rows ? kBlock * 4 : kBlock;  // rows read by index are mostly copied
+    p.kept = extent <= room;
+    p.tile = p.kept ? std::min(points, room / extent) : 1;
     p.step = p.kept ? extent : kBlock;
+    capacity_ = p.tile * p.step;
+  } else if (by_index_ == Mode::columns) {
+    p.tile = std::min(points, kColumns);
+    p.step = std::min(extent, kBlock * 4 / p.tile);
+    p.kept = p.step == extent;
     capacity_ = p.tile * p.step;
   } else {
     p.direct = points > 2 * kColumns && reads_directly();
@@ -143,6 +245,34 @@ void ProgramLowering::choose_sizes() {
   p.tiles = p.extent == 0 && p.mode == Mode::flat ? 0 : (p.points + p.tile - 1) / p.tile;
 }
 
+// Whether what is loaded lies side by side where it comes from, or is filled in where it goes to.
+bool ProgramLowering::only_copies(Range body) const {
+  std::vector<int32_t> loaded, aimed;
+  for (int32_t i = body.first; i < body.last; ++i) {
+    const Instruction& instruction = program_.instructions[static_cast<size_t>(i)];
+    auto is_in = [](const std::vector<int32_t>& slots, int32_t slot) {
+      return std::ranges::find(slots, slot) != slots.end();
+    };
+    if (instruction.access == kNone || instruction.mask != kNone) return false;
+    bool unit = program_.accesses[static_cast<size_t>(instruction.access)].unit;
+    if (instruction.kind == InstructionKind::aim && unit)
+      aimed.push_back(instruction.dst);
+    else if (instruction.kind == InstructionKind::load && (unit || is_in(aimed, instruction.home)))
+      loaded.push_back(instruction.dst);
+    else if (instruction.kind != InstructionKind::store || !is_in(loaded, instruction.a))
+      return false;
+  }
+  return true;
+}
+
+// Copies use no registers, so that blocks need not fit in one.
+void ProgramLowering::widen_copies() {
+  BlockProgram& p = program_;
+  if (p.mode != Mode::flat || p.segments.size() < 2 || !only_copies(p.segments[1].body)) return;
+  p.tile = std::min(std::max<int64_t>(p.points, 1), kChunk);
+  p.tiles = (p.points + p.tile - 1) / p.tile;
+}
+
 void ProgramLowering::choose_tasks() {
   BlockProgram& p = program_;
   bool scans = false;
@@ -158,12 +288,14 @@ void ProgramLowering::choose_tasks() {
 std::optional<BlockProgram> ProgramLowering::lower() {
   if (!find_domains()) return std::nullopt;
   computed_.assign(kernel_.values.size(), kNone);
+  offsets_ = computed_;
   emit_uniforms();
   for (int level = 0; level <= a_.levels; ++level) {
     if (program_.mode != Mode::flat) emit_rows(level);
     emit_sweep(level);
   }
   give_registers();
+  widen_copies();
   choose_tasks();
   return std::move(program_);
 }

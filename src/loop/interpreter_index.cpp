@@ -7,11 +7,6 @@
 namespace tn::loop::machine {
 namespace {
 
-int64_t floor_quotient(int64_t a, int64_t b) {
-  int64_t q = a / b;
-  return q - (a % b != 0 && (a < 0) != (b < 0));
-}
-
 // A divisor below 1 counts as 1, as in PolyTable::evaluate.
 void floor_div(void* dst, const void* a, const void* b, const void*, int64_t n) {
   const int64_t *x = static_cast<const int64_t*>(a), *d = static_cast<const int64_t*>(b);
@@ -30,24 +25,56 @@ void floor_mod(void* dst, const void* a, const void* b, const void*, int64_t n) 
 
 }  // namespace
 
-bool Linear::is_constant() const {
-  return terms.empty() && std::all_of(strides.begin(), strides.end(), [](int64_t s) { return !s; });
-}
-
 Linear ProgramLowering::linear(PolyId poly) {
   const Poly& p = kernel_.polys[poly];
-  Linear result;
+  Linear result = zero();
   result.base = p.c0;
-  result.strides.assign(extents_.size(), 0);
   for (const Term& term : p.terms) add_term(result, term.coef, kernel_.polys.atoms_of(term.mono));
   return result;
 }
 
+bool ProgramLowering::has_value(const Term& term) const {
+  bool found = false;
+  kernel_.polys.for_each_atom(term,
+                              [&](const Atom& atom) { found |= atom.kind == AtomKind::value; });
+  return found;
+}
+
+// The terms with values, or the others; in pairs of elements.
+Linear ProgramLowering::sum_of_terms(PolyId poly, bool with_values, bool wide) {
+  const Poly& p = kernel_.polys[poly];
+  Linear result = zero();
+  if (!with_values) result.base = p.c0;
+  for (const Term& term : p.terms)
+    if (has_value(term) == with_values)
+      add_term(result, term.coef, kernel_.polys.atoms_of(term.mono));
+  return wide ? halved(std::move(result)) : result;
+}
+
+// Where all values of an index have been computed, if each is only multiplied by numbers and they
+// vary by row at most.
+std::optional<Domain> ProgramLowering::domain_of_offset(PolyId index) const {
+  std::optional<Domain> domain;
+  for (const Term& term : kernel_.polys[index].terms) {
+    if (!has_value(term)) continue;
+    for (AtomId id : kernel_.polys.atoms_of(term.mono)) {
+      const Atom& atom = kernel_.polys.atom(id);
+      if (atom.kind == AtomKind::symbol) continue;
+      if (atom.kind != AtomKind::value) return std::nullopt;
+      domain = std::max(domain.value_or(Domain::uniform), domain_[atom.a]);
+      bool there = computed_[atom.a] != kNone || kernel_.values[atom.a].op == Op::constant;
+      if (!there || facts_.known(static_cast<ValueId>(atom.a))) return std::nullopt;
+    }
+  }
+  bool by_row = program_.mode == Mode::rows || by_index_ == Mode::columns;
+  bool can = domain == Domain::uniform || (domain == Domain::row && by_row);
+  return can ? domain : std::nullopt;
+}
+
 // A product is affine when all factors but one are constant.
 void ProgramLowering::add_term(Linear& into, int64_t coef, const std::vector<AtomId>& atoms) {
-  Linear product;
+  Linear product = zero();
   product.base = coef;
-  product.strides.assign(extents_.size(), 0);
   for (AtomId id : atoms) {
     Linear factor = linear_atom(id);
     if (product.is_constant()) std::swap(product, factor);
@@ -58,7 +85,7 @@ void ProgramLowering::add_term(Linear& into, int64_t coef, const std::vector<Ato
       continue;
     }
     int32_t a = number_slot(product), b = number_slot(factor);
-    product = Linear{0, std::vector<int64_t>(extents_.size(), 0), {}};
+    product = zero();
     product.terms = {{1, compute(function(Op::mul, DType::i64), DType::i64, a, b)}};
   }
   into.base += product.base;
@@ -68,43 +95,19 @@ void ProgramLowering::add_term(Linear& into, int64_t coef, const std::vector<Ato
 
 Linear ProgramLowering::linear_atom(AtomId id) {
   const Atom& atom = kernel_.polys.atom(id);
-  Linear result;
-  result.strides.assign(extents_.size(), 0);
-  switch (atom.kind) {
-    case AtomKind::axis:
-      result.strides[atom.a] = 1;
-      return result;
-    case AtomKind::symbol: {
-      for (const Binding& binding : symbols_)
-        if (symbol_name(binding.symbol) == kernel_.polys.name_of(atom)) {
-          result.base = binding.value;
-          return result;
-        }
-      throw_internal(format("kernel {}: the symbol {} has no value", kernel_.name,
-                            kernel_.polys.name_of(atom)));
-    }
-    case AtomKind::value: {
-      int32_t at = slot(static_cast<ValueId>(atom.a));
-      DType type = kernel_.values[atom.a].type;
-      if (type != DType::i64)
-        at = compute(ops_.cast[static_cast<int>(type)][static_cast<int>(DType::i64)], DType::i64,
-                     at);
-      result.terms = {{1, at}};
-      return result;
-    }
-    default:
-      break;
-  }
-  Linear a = linear(atom.a), b = linear(atom.b);
-  if (a.is_constant() && b.is_constant()) {
-    int64_t divisor = std::max<int64_t>(b.base, 1);
-    if (atom.kind == AtomKind::div) result.base = floor_quotient(a.base, divisor);
-    if (atom.kind == AtomKind::mod)
-      result.base = a.base - divisor * floor_quotient(a.base, divisor);
-    if (atom.kind == AtomKind::min) result.base = std::min(a.base, b.base);
-    if (atom.kind == AtomKind::max) result.base = std::max(a.base, b.base);
+  Linear result = zero();
+  if (atom.kind == AtomKind::value) {
+    int32_t at = slot(static_cast<ValueId>(atom.a));
+    DType type = kernel_.values[atom.a].type;
+    if (type != DType::i64)
+      at = compute(ops_.cast[static_cast<int>(type)][static_cast<int>(DType::i64)], DType::i64, at);
+    result.terms = {{1, at}};
     return result;
   }
+  if (is_leaf(atom.kind)) return facts_.leaf(atom);
+  Linear a = linear(atom.a), b = linear(atom.b);
+  if (a.terms.empty() && b.terms.empty())
+    if (std::optional<Linear> decided = facts_.decided(atom.kind, a, b)) return *decided;
   BlockFn fn = atom.kind == AtomKind::div   ? floor_div
                : atom.kind == AtomKind::mod ? floor_mod
                : atom.kind == AtomKind::min ? function(Op::min, DType::i64)
@@ -153,8 +156,9 @@ int32_t ProgramLowering::mask_slot(MaskId mask) {
   for (PolyId poly : kernel_.masks[static_cast<size_t>(mask)]) {
     Linear value = linear(poly);
     int32_t one;
-    if (value.is_constant()) {
-      if (value.base >= 0) continue;
+    Bounds range = facts_.range(value);
+    if (value.terms.empty() && range.lo >= 0) continue;
+    if (value.terms.empty() && range.hi < 0) {
       one = constant_slot(false, DType::b1);
     } else {
       one = compute(function(Op::le, DType::i64), DType::b1, constant_slot(0, DType::i64),

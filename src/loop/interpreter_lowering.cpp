@@ -2,17 +2,19 @@
 #include "loop/interpreter_lowering.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "base/error.h"
+#include "loop/interpreter_walk.h"
 
 namespace tn::loop::machine {
 
 static bool is_arg(Monoid monoid) { return monoid == Monoid::argmax || monoid == Monoid::argmin; }
 
-ProgramLowering::ProgramLowering(const Kernel& kernel, std::span<const Binding> symbols,
+ProgramLowering::ProgramLowering(const Kernel& kernel, std::span<const Binding> symbols, Box box,
                                  const BlockOps& ops, const PrepareOptions& options)
-    : kernel_(kernel), symbols_(symbols), ops_(ops), options_(options) {}
+    : kernel_(kernel), facts_(kernel, symbols, std::move(box)), ops_(ops), options_(options) {}
 
 BlockFn ProgramLowering::function(Op op, DType type) const {
   BlockFn fn = ops_.op[static_cast<int>(op)][static_cast<int>(type)];
@@ -27,9 +29,12 @@ Instruction& ProgramLowering::push(InstructionKind kind, int32_t dst, DType type
   return emitting_->back();
 }
 
+int64_t ProgramLowering::elements_in(Domain domain) const {
+  return domain == Domain::full ? capacity_ : domain == Domain::row ? program_.tile : 1;
+}
+
 int32_t ProgramLowering::new_slot(int64_t size, Domain domain) {
-  int64_t elements = domain == Domain::full ? capacity_ : domain == Domain::row ? program_.tile : 1;
-  slots_.push_back({.bytes = (size * elements + 63) / 64 * 64, .size = size});
+  slots_.push_back({.bytes = (size * elements_in(domain) + 63) / 64 * 64, .size = size});
   return static_cast<int32_t>(slots_.size()) - 1;
 }
 
@@ -37,15 +42,13 @@ int32_t ProgramLowering::constant_slot(const Scalar& value, DType type) {
   std::array<std::byte, 8> element = element_bits(value, type);
   uint64_t bits;
   std::memcpy(&bits, element.data(), 8);
-  int32_t& at = constants_.try_emplace({bits, size_of(type)}, kNone).first->second;
+  int64_t size = size_of(type), n = elements_in(current_);
+  std::array key = {bits, static_cast<uint64_t>(size), static_cast<uint64_t>(n)};
+  int32_t& at = constants_.try_emplace(key, kNone).first->second;
   if (at != kNone) return at;
-  int64_t size = size_of(type);
-  size_t n = static_cast<size_t>(std::max(capacity_, program_.tile));
   size_t offset = constant_bytes_.size();
-  constant_bytes_.resize((offset + n * static_cast<size_t>(size) + 63) / 64 * 64);
-  for (size_t i = 0; i < n; ++i)
-    std::memcpy(&constant_bytes_[offset + i * static_cast<size_t>(size)], element.data(),
-                static_cast<size_t>(size));
+  constant_bytes_.resize((offset + static_cast<size_t>(n * size) + 63) / 64 * 64);
+  splat(static_cast<int>(size), &constant_bytes_[offset], element.data(), n);
   slots_.push_back({.constant = static_cast<int64_t>(offset)});
   return at = static_cast<int32_t>(slots_.size()) - 1;
 }
@@ -66,10 +69,18 @@ int32_t ProgramLowering::own_slot(ValueId id) {
   return at;
 }
 
+int32_t ProgramLowering::zero_slot(DType type) {
+  static constexpr DType kWords[] = {DType::u8, DType::u16, DType::u32, DType::u64};
+  auto size = static_cast<unsigned>(size_of(type));
+  return constant_slot(int64_t{0}, kWords[std::countr_zero(size)]);
+}
+
 // The slot that holds `id` at the points of the current domain.
 int32_t ProgramLowering::slot(ValueId id) {
   const Value& v = kernel_.values[static_cast<size_t>(id)];
   if (v.op == Op::constant) return constant_slot(v.literal, v.type);
+  if (std::optional<bool> known = facts_.known(id))
+    return *known ? constant_slot(true, DType::b1) : zero_slot(v.type);
   Domain domain = domain_[static_cast<size_t>(id)];
   int32_t own = own_slot(id);
   if (domain == current_) return own;
@@ -126,7 +137,8 @@ void ProgramLowering::emit_domain(Domain domain, int level) {
   for (size_t i = 0; i < kernel_.stores.size(); ++i) {
     const StoreFacts& store = a_.stores[i];
     bool full = program_.mode == Mode::flat || (store.axes & a_.inner()) != 0;
-    if (domain != (full ? Domain::full : Domain::row) || store.level != level) continue;
+    if (domain != (full ? Domain::full : Domain::row) || store.level != level || skipped_[i])
+      continue;
     stores.push_back(&kernel_.stores[i]);
     for_each_operand(kernel_, kernel_.stores[i], want);
   }
@@ -140,15 +152,18 @@ void ProgramLowering::emit_domain(Domain domain, int level) {
     }
     // Row values are few and live on; full ones are computed in the sweeps that use them.
     if (domain != Domain::full && domain_[i] == domain && a_.level[i] == level) wanted[i] = true;
-    if (wanted[i] && domain_[i] == domain) for_each_operand(kernel_, v, want);
+    if (wanted[i] && domain_[i] == domain && !facts_.known(static_cast<ValueId>(i)))
+      facts_.for_each_wanted(v, want);
   }
   for (size_t i = 0; i < kernel_.values.size(); ++i) {
     const Value& v = kernel_.values[i];
     bool here = v.op == Op::reduce ? domain == Domain::full && a_.level[i] == level + 1
                                    : domain_[i] == domain;
-    if (wanted[i] && here && computed_[i] == kNone && v.op != Op::constant)
+    if (wanted[i] && here && computed_[i] == kNone && v.op != Op::constant &&
+        !facts_.known(static_cast<ValueId>(i)))
       emit_value(static_cast<ValueId>(i));
   }
+  if (domain != Domain::full) emit_offsets();
   for (const Store* store : stores) emit_store(*store);
 }
 
@@ -181,8 +196,33 @@ void ProgramLowering::emit_value(ValueId id) {
   }
 }
 
+// A load of rows is told which of them to drop, where nothing else selects from it.
+bool ProgramLowering::drop_rows(ValueId id) {
+  const Value& v = kernel_.values[static_cast<size_t>(id)];
+  if (v.op != Op::select || by_index_ != Mode::rows || current_ != Domain::full) return false;
+  const Value& zero = kernel_.values[static_cast<size_t>(v.c)];
+  if (domain_[static_cast<size_t>(v.a)] != Domain::row || zero.op != Op::constant) return false;
+  if (element_bits(zero.literal, zero.type) != std::array<std::byte, 8>{}) return false;
+  int uses = 0;
+  auto count = [&](ValueId operand) { uses += operand == v.b; };
+  for (const Value& user : kernel_.values) for_each_operand(kernel_, user, count);
+  for (const Store& store : kernel_.stores) for_each_operand(kernel_, store, count);
+  int32_t loaded = kernel_.values[static_cast<size_t>(v.b)].op == Op::load ? slot(v.b) : kNone;
+  auto load = std::ranges::find(body_, loaded, &Instruction::dst);
+  if (uses != 1 || load == body_.end() || !load->by_row) return false;
+  load->drops = true;
+  load->b = own_slot(v.a);
+  computed_[static_cast<size_t>(id)] = loaded;
+  return true;
+}
+
 void ProgramLowering::emit_compute(ValueId id) {
   const Value& v = kernel_.values[static_cast<size_t>(id)];
+  if (drop_rows(id)) return;
+  if (std::optional<bool> chosen = v.op == Op::select ? facts_.known(v.a) : std::nullopt) {
+    computed_[static_cast<size_t>(id)] = slot(*chosen ? v.b : v.c);
+    return;
+  }
   DType key = kernel_.values[static_cast<size_t>(v.op == Op::select ? v.b : v.a)].type;
   int operands = facts(v.op).operands;
   int32_t a = slot(v.a);
@@ -212,16 +252,45 @@ void ProgramLowering::emit_cast(ValueId id) {
   computed_[static_cast<size_t>(id)] = at;
 }
 
+// The values in the indices of loads that they do not vary along all axes of: once for each row.
+void ProgramLowering::emit_offsets() {
+  for (size_t i = 0; i < kernel_.values.size(); ++i) {
+    const Value& v = kernel_.values[i];
+    if (v.op != Op::load || !a_.needed[i] || domain_[i] != Domain::full || offsets_[i] != kNone)
+      continue;
+    if (domain_of_offset(v.index) != current_) continue;
+    Linear sum = sum_of_terms(v.index, true, wide_[i]);
+    if (current_ == Domain::row && by_index_ == Mode::columns) {
+      Linear rest = sum_of_terms(v.index, false, wide_[i]);
+      if (!rest.terms.empty()) continue;
+      for (int axis : a_.par_axes)
+        sum.strides[static_cast<size_t>(axis)] = rest.strides[static_cast<size_t>(axis)];
+    }
+    offsets_[i] = number_slot(sum);
+  }
+}
+
 void ProgramLowering::emit_load(ValueId id) {
   const Value& v = kernel_.values[static_cast<size_t>(id)];
   int32_t mask = mask_slot(v.mask);
-  Linear index = linear(v.index);
-  int64_t size = size_of(v.type);
+  int32_t offset = current_ == Domain::full ? offsets_[static_cast<size_t>(id)] : kNone;
+  bool wide = wide_[static_cast<size_t>(id)], moved = offset != kNone;
+  bool by_row = moved && domain_of_offset(v.index) == Domain::row;
+  Linear index = sum_of_terms(v.index, false, wide);
+  if (!moved) {
+    Linear values = sum_of_terms(v.index, true, wide);
+    index.terms.insert(index.terms.end(), values.terms.begin(), values.terms.end());
+    index.base += values.base;
+  } else if (by_row && by_index_ == Mode::columns) {
+    for (int axis : a_.par_axes) index.strides[static_cast<size_t>(axis)] = 0;
+  }
+  DType type = wide ? complex_of(v.type) : v.type;
+  int64_t size = size_of(type);
   if (!index.terms.empty()) {
     int32_t offsets = number_slot(index);
     int32_t access = add_access(v.buffer, size, Linear{0, index.strides, {}});
     int32_t dst = new_slot(size, current_);
-    Instruction& instruction = push(InstructionKind::gather, dst, v.type);
+    Instruction& instruction = push(InstructionKind::gather, dst, type);
     instruction.a = offsets;
     instruction.mask = mask;
     instruction.access = access;
@@ -232,7 +301,10 @@ void ProgramLowering::emit_load(ValueId id) {
   slots_.push_back({.home = home});
   int32_t dst = static_cast<int32_t>(slots_.size()) - 1;
   int32_t access = add_access(v.buffer, size, index);
-  Instruction& instruction = push(InstructionKind::load, dst, v.type);
+  Instruction& instruction =
+      push(moved ? InstructionKind::load_at : InstructionKind::load, dst, type);
+  if (moved) instruction.a = offset;
+  instruction.by_row = by_row;
   instruction.home = home;
   instruction.mask = mask;
   instruction.access = access;
@@ -295,10 +367,14 @@ void ProgramLowering::emit_scan(ValueId id) {
 
 void ProgramLowering::emit_store(const Store& store) {
   DType type = kernel_.buffers[static_cast<size_t>(store.buffer)].type;
+  auto next = static_cast<size_t>(&store - kernel_.stores.data()) + 1;
+  bool wide = next < skipped_.size() && skipped_[next];
+  if (wide) type = complex_of(type);
   int64_t size = size_of(type);
   int32_t value = slot(store.value);
   int32_t mask = mask_slot(store.mask);
   Linear index = linear(store.index);
+  if (wide) index = halved(std::move(index));
   static constexpr Op kOp[] = {Op::add, Op::add, Op::mul, Op::max, Op::min};
   Op op = kOp[static_cast<int>(store.combine)];
   if (store.scattered || !index.terms.empty()) {
@@ -332,20 +408,24 @@ void ProgramLowering::emit_store(const Store& store) {
   instruction.access = access;
 }
 
-// The last computed value goes straight to where it is stored. Only the last: an output may share
-// memory with an input, and earlier results would overwrite what later instructions still read.
+// The last value that is made goes straight to where it is stored. Only the last: an output may
+// share memory with an input, and earlier results would overwrite what later instructions read.
 void ProgramLowering::aim_last_store() {
   size_t last = body_.size();
   while (last > 0 && body_[last - 1].kind == InstructionKind::store) --last;
-  if (last == 0 || last == body_.size() || body_[last - 1].kind != InstructionKind::compute) return;
+  if (last == 0 || last == body_.size()) return;
+  InstructionKind kind = body_[last - 1].kind;
+  bool loads = kind == InstructionKind::load || kind == InstructionKind::load_at;
+  if (!loads && kind != InstructionKind::compute && kind != InstructionKind::gather) return;
   for (size_t i = last; i < body_.size(); ++i) {
     Instruction& producer = body_[last - 1];
     const Instruction& store = body_[i];
     if (store.a != producer.dst || store.mask != kNone || store.size != producer.size) continue;
-    int32_t home = producer.dst;
+    int32_t home = loads ? producer.home : producer.dst;
     slots_.push_back({.home = home});
     int32_t aimed = static_cast<int32_t>(slots_.size()) - 1;
-    for (size_t k = last - 1; k < body_.size(); ++k) {
+    if (loads) producer.home = aimed;
+    for (size_t k = last - 1; k < body_.size() && !loads; ++k) {
       if (body_[k].dst == home && k == last - 1) body_[k].dst = aimed;
       if (body_[k].kind == InstructionKind::store && body_[k].a == home) body_[k].a = aimed;
     }

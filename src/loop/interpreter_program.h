@@ -40,6 +40,7 @@ enum class InstructionKind : uint8_t {
   splat,     // dst = the one element of a, repeated
   expand,    // dst = the row value a, at every point of its row
   load,      // dst = access; points straight at the buffer where it can, else fills `home`
+  load_at,   // the same, from the offset in a on: of each row, or one of all
   gather,    // dst = buffer at the offsets a
   aim,       // dst = where the store `access` goes if that is contiguous, else `home`
   store,     // access = a
@@ -54,7 +55,9 @@ struct Instruction {
   uint8_t size = 8;  // of an element of dst, or of what is stored
   DType type = DType::f32;
   int32_t dst = 0, a = 0, b = 0, c = 0;
-  int32_t home = 0;  // load, aim: the slot of the register
+  int32_t home = 0;     // load, aim: the slot of the register
+  bool by_row = false;  // load_at
+  bool drops = false;   // load_at by rows: those where b is false are 0
   int32_t mask = kNone;
   int32_t access = kNone;
   int32_t reducer = kNone;
@@ -128,6 +131,7 @@ struct BlockProgram {
   std::vector<std::byte> constants;
   int64_t frame_size = 0;  // registers and accumulators
   std::shared_ptr<const machine::WholeProgram> whole;
+  std::vector<BlockProgram> boxes;  // programs of parts of the domain, instead of all the above
 
   int64_t slots() const {
     return static_cast<int64_t>(constant_slots.size() + register_slots.size());

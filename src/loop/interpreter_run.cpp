@@ -14,10 +14,12 @@ const uint8_t* mask_of(const Frame& frame, const Instruction& instruction) {
                                    : static_cast<const uint8_t*>(frame.slots[instruction.mask]);
 }
 
-void run_load(const Frame& frame, const Instruction& instruction, const Block& block) {
+/// `moved`: by so many elements.
+void run_load(const Frame& frame, const Instruction& instruction, const Block& block,
+              int64_t moved = 0) {
   const BlockProgram& p = *frame.program;
   const Access& access = p.accesses[static_cast<size_t>(instruction.access)];
-  std::byte* buffer = static_cast<std::byte*>(frame.buffers[access.buffer]);
+  std::byte* buffer = static_cast<std::byte*>(frame.buffers[access.buffer]) + moved * access.size;
   const uint8_t* mask = mask_of(frame, instruction);
   if (mask) {
     MaskState state = state_of(mask, block.size());
@@ -35,6 +37,26 @@ void run_load(const Frame& frame, const Instruction& instruction, const Block& b
   }
   frame.slots[instruction.dst] = frame.slots[instruction.home];
   fill(p, access, block, buffer, mask, frame.slots[instruction.dst]);
+}
+
+void run_load_at(const Frame& frame, const Instruction& instruction, const Block& block) {
+  const BlockProgram& p = *frame.program;
+  const int64_t* offsets = static_cast<const int64_t*>(frame.slots[instruction.a]);
+  const Access& access = p.accesses[static_cast<size_t>(instruction.access)];
+  auto* keeps =
+      instruction.drops ? static_cast<const uint8_t*>(frame.slots[instruction.b]) : nullptr;
+  bool one = !instruction.by_row || (p.mode == Mode::rows && block.outers == 1);
+  if (one && (!keeps || keeps[0])) return run_load(frame, instruction, block, offsets[0]);
+  frame.slots[instruction.dst] = frame.slots[instruction.home];
+  if (p.mode == Mode::columns)
+    return fill_columns(p, access, block, frame.buffers[access.buffer], offsets,
+                        mask_of(frame, instruction), frame.slots[instruction.dst]);
+  fill_rows(p, access, block, frame.buffers[access.buffer], offsets, mask_of(frame, instruction),
+            frame.slots[instruction.dst]);
+  auto* rows = static_cast<std::byte*>(frame.slots[instruction.dst]);
+  auto bytes = static_cast<size_t>(block.inners * access.size);
+  for (int64_t r = 0; keeps && r < block.outers; ++r)
+    if (!keeps[r]) std::memset(rows + static_cast<size_t>(r) * bytes, 0, bytes);
 }
 
 void run_store(const Frame& frame, const Instruction& instruction, const Block& block) {
@@ -109,6 +131,9 @@ void run_instructions(const Frame& frame, Range range, const Block& block) {
         break;
       case InstructionKind::load:
         run_load(frame, instruction, block);
+        break;
+      case InstructionKind::load_at:
+        run_load_at(frame, instruction, block);
         break;
       case InstructionKind::store:
         run_store(frame, instruction, block);
@@ -256,6 +281,7 @@ namespace tn::loop {
 void run(const BlockProgram& program, void* const* buffers, const Scalar* arguments) {
   using namespace machine;
   if (program.whole) return run_whole(*program.whole, buffers, arguments);
+  for (const BlockProgram& box : program.boxes) run(box, buffers, arguments);
   if (program.tiles == 0) return;
   if (program.tasks == 1 || program.sweep_in_parallel) {
     FrameScope scope(program, buffers, arguments);

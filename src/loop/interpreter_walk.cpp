@@ -44,24 +44,64 @@ int64_t contiguous_offset(const BlockProgram& program, const Access& access, con
 
 void fill(const BlockProgram& program, const Access& access, const Block& block, const void* buffer,
           const uint8_t* mask, void* dst) {
-  with_word(access.size, [&](auto zero) {
+  with_bits(access.size, [&](auto zero) {
     using T = decltype(zero);
     const T* src = static_cast<const T*>(buffer);
     T* out = static_cast<T*>(dst);
-    const MoveFns& move = moves(access.size);
     walk(program, access, block, [&](int64_t at, int64_t offset, int64_t n, int64_t stride) {
       if (!mask && stride == 1)
         return (void)std::memcpy(out + at, src + offset, static_cast<size_t>(n) * sizeof(T));
-      if (!mask && stride == 0) return move.repeat(out + at, src + offset, n);
-      if (!mask) return move.take(out + at, src + offset, n, stride);
-      for (int64_t i = 0; i < n; ++i) out[at + i] = mask[at + i] ? src[offset + i * stride] : T{0};
+      if (!mask && sizeof(T) <= 8)
+        return stride == 0 ? moves(access.size).repeat(out + at, src + offset, n)
+                           : moves(access.size).take(out + at, src + offset, n, stride);
+      for (int64_t i = 0; i < n; ++i)
+        out[at + i] = !mask || mask[at + i] ? src[offset + i * stride] : T{};
     });
   });
 }
 
+void fill_rows(const BlockProgram& program, const Access& access, const Block& block,
+               const void* buffer, const int64_t* offsets, const uint8_t* mask, void* dst) {
+  constexpr int64_t kShort = 8;  // rows of so many elements are copied faster than by a call
+  auto* from = static_cast<const std::byte*>(buffer);
+  auto* to = static_cast<std::byte*>(dst);
+  int64_t bytes = block.inners * access.size;
+  Block row{block.outer, 1, block.inner, block.inners};
+  int64_t at = mask || access.outer.count ? -1 : contiguous_offset(program, access, row);
+  if (at >= 0 && block.inners <= kShort)
+    return with_bits(access.size, [&](auto zero) {
+      using T = decltype(zero);
+      T* out = static_cast<T*>(dst);
+      for (int64_t r = 0; r < block.outers; ++r, out += block.inners) {
+        const T* src = static_cast<const T*>(buffer) + offsets[r] + at;
+        for (int64_t i = 0; i < block.inners; ++i) out[i] = src[i];
+      }
+    });
+  for (int64_t r = 0; r < block.outers; ++r, to += bytes, ++row.outer)
+    if (at >= 0)
+      std::memcpy(to, from + (offsets[r] + at) * access.size, static_cast<size_t>(bytes));
+    else
+      fill(program, access, row, from + offsets[r] * access.size,
+           mask ? mask + r * block.inners : nullptr, to);
+}
+
+void fill_columns(const BlockProgram& program, const Access& access, const Block& block,
+                  const void* buffer, const int64_t* offsets, const uint8_t* mask, void* dst) {
+  auto* from = static_cast<const std::byte*>(buffer);
+  auto* to = static_cast<std::byte*>(dst);
+  walk(program.loops.data() + access.outer.first, access.outer.count, block.outer, block.outers,
+       access.base, [&](int64_t row, int64_t offset, int64_t rows, int64_t stride) {
+         for (int64_t r = 0; r < rows; ++r) {
+           int64_t at = (row + r) * block.inners;
+           gather(access.size, from + (offset + r * stride) * access.size, offsets,
+                  mask ? mask + at : nullptr, to + at * access.size, block.inners);
+         }
+       });
+}
+
 void spill(const BlockProgram& program, const Access& access, const Block& block, void* buffer,
            const uint8_t* mask, const void* src) {
-  with_word(access.size, [&](auto zero) {
+  with_bits(access.size, [&](auto zero) {
     using T = decltype(zero);
     T* out = static_cast<T*>(buffer);
     const T* in = static_cast<const T*>(src);
@@ -71,8 +111,10 @@ void spill(const BlockProgram& program, const Access& access, const Block& block
           if (mask[at + i]) out[offset + i * stride] = in[at + i];
       } else if (stride == 1) {
         std::memcpy(out + offset, in + at, static_cast<size_t>(n) * sizeof(T));
-      } else {
+      } else if (sizeof(T) <= 8) {
         moves(access.size).put(out + offset, in + at, n, stride);
+      } else {
+        for (int64_t i = 0; i < n; ++i) out[offset + i * stride] = in[at + i];
       }
     });
   });
@@ -86,12 +128,12 @@ void count(const BlockProgram& program, const Access& access, const Block& block
 
 void gather(int size, const void* buffer, const int64_t* offsets, const uint8_t* mask, void* dst,
             int64_t n) {
-  with_word(size, [&](auto zero) {
+  with_bits(size, [&](auto zero) {
     using T = decltype(zero);
     const T* src = static_cast<const T*>(buffer);
     T* out = static_cast<T*>(dst);
     if (mask)
-      for (int64_t i = 0; i < n; ++i) out[i] = mask[i] ? src[offsets[i]] : T{0};
+      for (int64_t i = 0; i < n; ++i) out[i] = mask[i] ? src[offsets[i]] : T{};
     else
       for (int64_t i = 0; i < n; ++i) out[i] = src[offsets[i]];
   });
@@ -99,7 +141,7 @@ void gather(int size, const void* buffer, const int64_t* offsets, const uint8_t*
 
 void scatter_set(int size, void* buffer, const int64_t* offsets, const uint8_t* mask,
                  const void* src, int64_t n) {
-  with_word(size, [&](auto zero) {
+  with_bits(size, [&](auto zero) {
     using T = decltype(zero);
     T* out = static_cast<T*>(buffer);
     const T* in = static_cast<const T*>(src);

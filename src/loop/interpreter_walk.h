@@ -57,6 +57,12 @@ int64_t contiguous_offset(const BlockProgram& program, const Access& access, con
 
 void fill(const BlockProgram& program, const Access& access, const Block& block, const void* buffer,
           const uint8_t* mask, void* dst);
+/// The same with an offset of its own for each inner point, along which nothing else varies.
+void fill_columns(const BlockProgram& program, const Access& access, const Block& block,
+                  const void* buffer, const int64_t* offsets, const uint8_t* mask, void* dst);
+/// The same with an offset of its own for each outer point.
+void fill_rows(const BlockProgram& program, const Access& access, const Block& block,
+               const void* buffer, const int64_t* offsets, const uint8_t* mask, void* dst);
 void spill(const BlockProgram& program, const Access& access, const Block& block, void* buffer,
            const uint8_t* mask, const void* src);
 void count(const BlockProgram& program, const Access& access, const Block& block, int64_t* dst);
