@@ -147,7 +147,12 @@ void FusedLowerer::lower_cluster(int number) {
 void FusedLowerer::lower_alone(const GraphOp& op) {
   loc_ = op.loc;
   if (lower_tiled(op, kNoCluster)) return;
-  if (set_.library[static_cast<size_t>(number_of(op))]) return lower_call(op);
+  if (set_.library[static_cast<size_t>(number_of(op))]) {
+    lower_call(op);
+    if (auto* call = std::get_if<LibraryStep>(&plan_->steps.back().what))
+      if (call->kernel->only_checks && type(op.out)->elements) add_nest(op, *call);
+    return;
+  }
   Types out = graph_.out_types(op);
   if (std::ranges::all_of(out, [](TypeRef t) { return t->elements == 0; })) {
     for (int i = 0; i < op.outs; ++i) give_buffer(op.out + i);
@@ -155,6 +160,18 @@ void FusedLowerer::lower_alone(const GraphOp& op) {
     PlanBuilder::buffers_of(op);
     add_kernel(needed(KernelUse::nest, number_of(op)));
   }
+}
+
+/// The loop nest computes what the call has checked.
+void FusedLowerer::add_nest(const GraphOp& op, LibraryStep& call) {
+  SharedKernel& nest = needed(KernelUse::nest, number_of(op));
+  Step& step = plan_->steps.back();
+  std::vector<int32_t> more = buffers_of(nest);
+  for (int32_t written : nest.access.writes)
+    step.writes.push_back(static_cast<int32_t>(step.buffers.size()) + written);
+  step.buffers.insert(step.buffers.end(), more.begin(), more.end());
+  call.after.kernel = nest.kernel;
+  pending_.push_back({&nest, plan_->steps.size() - 1});
 }
 
 /// The constant that another machine packed, as it was.

@@ -31,6 +31,7 @@ class FusedLowerer : PlanBuilder {
   void add_ops(int item);
   void lower_cluster(int number);
   void lower_alone(const GraphOp& op);
+  void add_nest(const GraphOp& op, LibraryStep& call);
   /// Library calls with operands in place; a cluster works on the blocks, if given and possible.
   bool lower_tiled(const GraphOp& op, int cluster);
   void give_result(const GraphOp& op, int cluster);

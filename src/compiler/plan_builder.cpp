@@ -151,9 +151,11 @@ std::vector<int32_t> PlanBuilder::buffers_of(const GraphOp& op) {
   return buffers;
 }
 
-bool is_call(const Graph& graph, const GraphOp& op, const Target& target) {
+bool is_call(const Graph& graph, const GraphOp& op, const CompileOptions& options) {
   if (op.op->is_elementwise()) return false;  // for all types that it takes it is loops
-  return library_kernel(*op.op, graph.in_types(op), target) || ops::control_kind(*op.op);
+  const LibraryKernel* kernel = library_kernel(*op.op, graph.in_types(op), options.target);
+  if (kernel) return !kernel->only_checks || options.checks_indices || options.effort == Effort::e0;
+  return ops::control_kind(*op.op).has_value();
 }
 
 void PlanBuilder::lower_call(const GraphOp& op) {

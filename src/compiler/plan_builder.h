@@ -22,8 +22,8 @@ struct Home {
 /// Where numbers lie: kernels hold them. By value; `none` for what is no number.
 std::vector<Home> numbers_of(const Graph& graph, int runtime_scalars);
 
-/// Whether an op can be a step of its own: the library has a kernel for it, or it is control flow.
-bool is_call(const Graph& graph, const GraphOp& op, const Target& target);
+/// Whether an op by itself is a call of the library or control flow, and not its loop nest alone.
+bool is_call(const Graph& graph, const GraphOp& op, const CompileOptions& options);
 
 /// Which buffers a kernel writes, and which of these may lie where an input did: as in Step.
 struct KernelAccess {

@@ -159,7 +159,7 @@ void add_fusion(KernelSet& set, const std::vector<bool>& late) {
   for (const Cluster& c : fusion.clusters) set.clusters.push_back(fused_ops(set.graph, c));
   set.names = step_names(set);
   for (const GraphOp& op : set.graph.ops)
-    set.library.push_back(is_call(set.graph, op, set.options.target));
+    set.library.push_back(is_call(set.graph, op, set.options));
   set.source = std::make_shared<Fused>(set.graph, std::move(fusion), set.options);
 }
 

@@ -127,7 +127,7 @@ class SetReader {
     all_below(library, ops, "a call of the library is no op");
     set.library.resize(ops);
     for (int op : library) {
-      must(is_call(set.graph, set.graph.ops[static_cast<size_t>(op)], set.options.target),
+      must(is_call(set.graph, set.graph.ops[static_cast<size_t>(op)], set.options),
            "an op has no call of the library");
       set.library[static_cast<size_t>(op)] = true;
     }

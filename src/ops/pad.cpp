@@ -49,16 +49,12 @@ Type infer_pad(const PadWithAttrs& a, Types in) {
 }
 
 /// Where the element `at` places from the start of an axis of `extent` is found inside it.
-S inner_place(PadMode mode, S at, S extent) {
-  if (mode == PadMode::edge) return at;  // clamping does the rest
-  if (mode == PadMode::wrap) {
-    S place = sc::rem(at, extent);
-    return sc::select(place < 0.0, place + extent, place);
-  }
-  S period = (extent - 1.0) * 2.0;  // 0 for one element: the remainder is then 0 as well
-  S place = sc::rem(at, period);
-  place = sc::select(place < 0.0, place + period, place);
-  return sc::select(place < extent, place, period - place);
+PolyId inner_place(PadMode mode, PolyId at, PolyId extent, PolyTable& t) {
+  PolyId last = t.add_constant(extent, -1);
+  if (mode == PadMode::edge) return t.max(t.min(at, last), t.constant(0));
+  if (mode == PadMode::wrap) return t.mod(at, extent);
+  PolyId period = t.max(t.scale(last, 2), t.constant(1)), place = t.mod(at, period);
+  return t.min(place, t.sub(period, place));
 }
 
 void lower_pad(const PadWithAttrs& a, loop::Lowering& l) {
@@ -71,14 +67,13 @@ void lower_pad(const PadWithAttrs& a, loop::Lowering& l) {
     if (before.is(0) && after.is(0)) continue;
     auto axis = static_cast<size_t>(k);
     PolyId place = l.sub(to[axis], l.number(before));
-    S at = l.b.index(place), extent = l.b.index(l.number(shape[k]));
     if (a.mode != PadMode::constant) {
-      from[axis] = l.coordinate(inner_place(a.mode, at, extent), shape[k]);
+      from[axis] = inner_place(a.mode, place, l.number(shape[k]), l.b.polys());
       continue;
     }
     from[axis] = place;
     bounds.push_back({place, shape[k]});
-    S here = (at >= 0.0) & (at < extent);
+    S at = l.b.index(place), here = (at >= 0.0) & (at < l.b.index(l.number(shape[k])));
     within = within.builder ? within & here : here;
   }
   if (!within.builder) return l.store(0, to, l.load(0, from));

@@ -81,6 +81,7 @@ struct LibraryKernel {
   const TiledForm* tiled = nullptr;
   int64_t (*room)(const LibraryCall& call) = nullptr;  // bytes of it, asked with no addresses
   bool beats_loops = false;  // on this target it is faster than the op's loop nest, fused or not
+  bool only_checks = false;  // it fails where operands are wrong; the op's loop nest computes
 };
 
 /// The kernel that the backend of `target` has for an op on operands of these types; null: none.

@@ -74,8 +74,10 @@ void launch_tiled(const LibraryStep& step, const StepCall& call) {
 
 void launch(const LibraryStep& step, const StepCall& call) {
   if (!step.at.empty()) return launch_tiled(step, call);
+  size_t own = step.in.size() + step.out.size();
   step.kernel->run(
       {attr_data(step), step.in, step.out, call.buffers, call.buffers + step.in.size()});
+  if (step.after.kernel) launch(step.after, {call.buffers + own, call.scalars});
 }
 
 void launch(const ControlStep& step, const StepCall& call) { run_control(step, call.buffers); }

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "ir/body.h"
 #include "loop/lowering.h"
+#include "plan/library.h"
 
 namespace tn::source {
 namespace {
@@ -224,11 +225,12 @@ class PlanPrinter {
   void print_step(const Step& step) {
     const CallStep* call = step.call();
     const KernelStep* kernel = step.kernel();
+    bool checked = step.library() && step.library()->kernel->only_checks;
     invariant(call || kernel, "c source: step {} has no form in C", step.name);
     std::span<const int32_t> buffers = step.buffers;
     size_t library = call ? call->in.size() + call->out.size() : 0;
     std::string ops = ops_text(step), places = places_text(step);
-    if (call) {
+    if (call && !(checked && kernel)) {
       auto [name, scratch] = library_function(*call, places_of(step));
       print_call(name, buffers.first(library), scratch, kernel ? "" : places);
     }

@@ -1,4 +1,4 @@
-// Reading and writing at places: gather, scatter, blocks, padding, joining.
+// Writing at places: scatter, blocks, joining; and the check of indices.
 #include <algorithm>
 #include <cstring>
 
@@ -17,14 +17,13 @@ namespace {
 
 using namespace ops;
 
-void run_gather(const LibraryCall& call) {
+/// Reports an index out of bounds, which a loop nest cannot.
+void check_gather(const LibraryCall& call) {
   const auto& a = *static_cast<const GatherAttrs*>(call.attrs);
   Types indices = call.in_types.subspan(1);
-  const Type& x = *call.in_types[0];
-  OutOfRange outside = indices_are_checked ? a.outside : when_reading(a.outside);
-  ScatterPlan plan = plan_scatter(x, a.axes, a.batch_dims, index_shape("gather", indices), indices,
-                                  call.in + 1, outside);
-  gather_from(std::move(plan), x.dtype, call.in[0], call.out[0]);
+  if (indices_are_checked && is_checked(a.outside))
+    check_indices(*call.in_types[0], a.axes, a.batch_dims, index_shape("gather", indices), indices,
+                  call.in + 1);
 }
 
 void run_scatter(const LibraryCall& call) {
@@ -61,63 +60,6 @@ void run_dynamic_update(const LibraryCall& call) {
   write_block(x, block, call.in[1], call.out[0]);
 }
 
-/// `count` copies of one element: what is written doubles until it is enough.
-void fill_with(const void* value, size_t size, size_t count, void* to) {
-  auto* out = static_cast<char*>(to);
-  if (count == 0) return;
-  std::memcpy(out, value, size);
-  for (size_t done = 1; done < count;) {
-    size_t more = std::min(done, count - done);
-    std::memcpy(out + done * size, out, more * size);
-    done += more;
-  }
-}
-
-/// The place inside an axis of `extent` for each place of the padded one.
-std::vector<int64_t> inner_places(PadMode mode, int64_t before, int64_t extent, int64_t after) {
-  std::vector<int64_t> places;
-  int64_t period = mode == PadMode::wrap ? extent : std::max<int64_t>(2 * (extent - 1), 1);
-  for (int64_t at = -before; at < extent + after; ++at) {
-    int64_t place = ((at % period) + period) % period;
-    if (mode == PadMode::edge) place = std::clamp<int64_t>(at, 0, extent - 1);
-    if (mode == PadMode::reflect && place >= extent) place = period - place;
-    places.push_back(place);
-  }
-  return places;
-}
-
-/// A constant is written first and x over it; the other modes read x at tabulated places.
-void run_pad(const LibraryCall& call) {
-  const auto& a = *static_cast<const PadWithAttrs*>(call.attrs);
-  const InternedType &x = *call.in_types[0], &out = *call.out_types[0];
-  auto size = static_cast<size_t>(size_of(x.dtype));
-  if (out.elements == 0) return;
-  if (a.mode == PadMode::constant) {
-    fill_with(call.in[1], size, static_cast<size_t>(out.elements), call.out[0]);
-    Block block{x.shape, {}, {}};
-    for (int k = 0; k < x.rank(); ++k)
-      block.start.push_back(a.pad_width[2 * k].value()), block.step.push_back(1);
-    return write_block(out, block, call.in[0], call.out[0]);
-  }
-  ScatterPlan plan;
-  plan.indexed = {0};
-  plan.middle = {0};
-  for (int k = 0; k < x.rank(); ++k) {
-    std::vector<int64_t> next;
-    int64_t stride = span_of(x.shape, k + 1, x.rank());
-    std::vector<int64_t> places = inner_places(a.mode, a.pad_width[2 * k].value(),
-                                               x.shape[k].value(), a.pad_width[2 * k + 1].value());
-    if (k + 1 == x.rank()) {  // the places along the last axis are the same for every row
-      plan.middle = places;
-      break;
-    }
-    for (int64_t row : plan.indexed)
-      for (int64_t place : places) next.push_back(row + place * stride);
-    plan.indexed = std::move(next);
-  }
-  gather_from(std::move(plan), x.dtype, call.in[0], call.out[0]);
-}
-
 /// Copies block after block; every operand gives one block per point of the axes before `axis`.
 void run_concat(const LibraryCall& call) {
   constexpr int64_t kBytesPerChunk = 1 << 18;
@@ -146,16 +88,13 @@ void run_concat(const LibraryCall& call) {
   });
 }
 
-// All but scatter have a loop nest too, which other devices run. Compiled plans fuse those of
-// gather and pad_with. The kernels stay for interpreted plans: nests with masks take 6 to 36 times
-// as long there, because masks are computed element by element (docs/design/003). Moreover, a nest
-// cannot fail: only the kernel of gather reports an index out of bounds.
+// All but scatter have a loop nest too, which other devices run. That of gather runs here as well;
+// those of the others are slower, interpreted or compiled (docs/design/003).
 constexpr LibraryKernel kEntriesIndexing[] = {
-    {&ops::gather, run_gather},
+    {.op = &ops::gather, .run = check_gather, .only_checks = true},
     {&ops::scatter, run_scatter},
     {.op = &ops::slice_update, .run = run_slice_update, .beats_loops = true},
     {.op = &ops::dynamic_update_slice, .run = run_dynamic_update, .beats_loops = true},
-    {&ops::pad_with, run_pad},
     {.op = &ops::concat, .run = run_concat, .beats_loops = true},
 };
 

@@ -1,6 +1,7 @@
 #include "backend/cpu/library/places.h"
 
 #include <algorithm>
+#include <atomic>
 #include <complex>
 #include <cstring>
 #include <type_traits>
@@ -164,45 +165,6 @@ void copy_apart(int64_t size, const char* from, char* to, int64_t step, int64_t 
   with_bits(size, [&]<class T>(T) { copy_elements<sizeof(T)>(from, to, step, count); });
 }
 
-/// Single elements at `offsets`.
-template <int kSize>
-void pick(const char* from, std::span<const int64_t> offsets, char* to) {
-  for (int64_t offset : offsets) {
-    std::memcpy(to, from + offset * kSize, kSize);
-    to += kSize;
-  }
-}
-
-void pick_elements(int64_t size, const char* from, std::span<const int64_t> offsets, char* to) {
-  with_bits(size, [&]<class T>(T) { pick<sizeof(T)>(from, offsets, to); });
-}
-
-void copy_runs(const ScatterPlan& plan, int64_t size, const char* from, char* to) {
-  int64_t bytes = plan.run * size;
-  for (int64_t middle : plan.middle) {
-    std::memcpy(to, from + middle * size, static_cast<size_t>(bytes));
-    to += bytes;
-  }
-}
-
-/// The points of `plan` that are dropped; they are read at 0 instead, and cleared afterwards.
-std::vector<size_t> take_dropped(ScatterPlan& plan) {
-  std::vector<size_t> dropped;
-  for (size_t i = 0; i < plan.indexed.size(); ++i)
-    if (plan.indexed[i] == kNowhere) dropped.push_back(i), plan.indexed[i] = 0;
-  return dropped;
-}
-
-void clear_dropped(const ScatterPlan& plan, const std::vector<size_t>& dropped, int64_t bytes,
-                   char* out) {
-  int64_t points = plan.count(), rows = plan.outer / plan.batches;
-  for (size_t place : dropped) {
-    auto point = static_cast<int64_t>(place);
-    for (int64_t b = point / points * rows; b < (point / points + 1) * rows; ++b)
-      std::memset(out + (b * points + point % points) * bytes, 0, static_cast<size_t>(bytes));
-  }
-}
-
 /// Replacing needs the size of an element only.
 void set_all(const ScatterPlan& plan, int64_t size, const void* updates, void* to) {
   auto* from = static_cast<const char*>(updates);
@@ -278,38 +240,25 @@ ScatterPlan plan_scatter(const Type& x, const Axes& axes, int64_t batch_dims, co
   return plan;
 }
 
-void gather_from(ScatterPlan plan, DType type, const void* x, void* out) {
-  constexpr int64_t kElementsPerChunk = 1 << 15;
-  int64_t size = size_of(type), run = plan.run, points = plan.count();
-  auto each = static_cast<int64_t>(plan.middle.size()) * run;  // elements per index point
-  int64_t tasks = plan.outer * points;
-  if (tasks * each == 0) return;
-  std::vector<size_t> dropped = take_dropped(plan);
-  int64_t chunks = std::min(tasks, chunks_for(tasks * each, kElementsPerChunk));
-  parallel_for(chunks, [&](int64_t chunk) {
-    ChunkRange range = chunk_range(tasks, chunks, chunk);
-    char* to = static_cast<char*>(out) + range.begin * each * size;
-    for (int64_t task = range.begin; task < range.end;) {
-      int64_t b = task / points, i = task % points;
-      auto* from = static_cast<const char*>(x) + b * plan.outer_stride * size;
-      int64_t count = std::min(points - i, range.end - task);
-      auto offsets = plan.points(b).subspan(static_cast<size_t>(i), static_cast<size_t>(count));
-      task += count;
-      if (each == 1) {
-        pick_elements(size, from + plan.middle[0] * size, offsets, to);
-        to += count * size;
-        continue;
-      }
-      for (int64_t offset : offsets) {
-        if (run == 1)
-          pick_elements(size, from + offset * size, plan.middle, to);
-        else
-          copy_runs(plan, size, from + offset * size, to);
-        to += each * size;
-      }
-    }
-  });
-  clear_dropped(plan, dropped, each * size, static_cast<char*>(out));
+void check_indices(const Type& x, const Axes& axes, int64_t batch_dims, const Shape& points,
+                   Types types, const void* const* indices) {
+  constexpr int64_t kIndicesPerChunk = 1 << 16;
+  std::atomic<bool> all_inside = true;
+  for (size_t i = 0; i < types.size() && span_of(points, 0, points.rank()) > 0; ++i) {
+    int64_t extent = x.shape[axes[static_cast<int>(i)].i].value(), count = types[i]->elements;
+    int64_t chunks = chunks_for(count, kIndicesPerChunk);
+    with_element(element_of(types[i]->dtype), [&]<class T>(T) {
+      if constexpr (std::is_integral_v<T>)
+        parallel_for(chunks, [&](int64_t chunk) {
+          auto [begin, end] = chunk_range(count, chunks, chunk);
+          auto* at = static_cast<const T*>(indices[i]);
+          bool inside = true;
+          for (int64_t k = begin; k < end; ++k) inside &= is_inside(at[k], extent);
+          if (!inside) all_inside = false;
+        });
+    });
+  }
+  if (!all_inside) plan_scatter(x, axes, batch_dims, points, types, indices, OutOfRange::check);
 }
 
 void scatter_into(const ScatterPlan& plan, DType type, ScatterMode mode, const void* updates,

@@ -1,12 +1,12 @@
 #pragma once
-// Reading and writing a row-major tensor at computed places.
+// Writing a row-major tensor at computed places.
 #include <vector>
 
 #include "ops/indexing.h"
 
 namespace tn::cpu {
 
-/// Element (b, i, m, r) of what is read or written lies at b*outer_stride + points(b)[i] +
+/// Element (b, i, m, r) of what is written lies at b*outer_stride + points(b)[i] +
 /// middle[m] + r.
 struct ScatterPlan {
   int64_t outer = 1, outer_stride = 0;  // axes before the first indexed one
@@ -29,8 +29,9 @@ struct ScatterPlan {
 ScatterPlan plan_scatter(const Type& x, const Axes& axes, int64_t batch_dims, const Shape& points,
                          Types types, const void* const* indices, ops::OutOfRange outside);
 
-/// Copies the elements at the places of `plan` to `out`, in order.
-void gather_from(ScatterPlan plan, DType type, const void* x, void* out);
+/// Throws OutOfBounds where an index lies outside of its axis and this thread checks indices.
+void check_indices(const Type& x, const Axes& axes, int64_t batch_dims, const Shape& points,
+                   Types types, const void* const* indices);
 
 /// Combines `updates` into `out`, in order.
 void scatter_into(const ScatterPlan& plan, DType type, ops::ScatterMode mode, const void* updates,
