@@ -45,7 +45,8 @@ if(CMAKE_SCRIPT_MODE_FILE)
     execute_process(
       COMMAND ${clang} --target=nvptx64-nvidia-cuda -x c++ -std=c++20 -march=${arch} -Xclang
               -target-feature -Xclang +ptx80 -O3 -ffp-contract=off -fno-exceptions -S -o ${out}.ptx
-              -I ${include} ${source} COMMAND_ERROR_IS_FATAL ANY)
+              -isystem ${include}/backend/cuda/prebuilt/standard -I ${include} ${source}
+              COMMAND_ERROR_IS_FATAL ANY)
     file(READ ${out}.ptx text)
     # So that the assembler knows how many registers a thread may have.
     if(threads)
@@ -77,13 +78,15 @@ find_program(TENON_CLANG NAMES clang++-19 clang++-20 clang++)
 function(tenon_add_prebuilt target)
   set(folder ${PROJECT_SOURCE_DIR}/src/backend/cuda/prebuilt)
   set(script ${PROJECT_SOURCE_DIR}/cmake/prebuilt.cmake)
-  file(GLOB headers ${folder}/*.h ${folder}/*.cuh)
+  file(GLOB headers ${folder}/*.h ${folder}/*.cuh ${folder}/standard/*
+       ${PROJECT_SOURCE_DIR}/src/loop/math*.h ${PROJECT_SOURCE_DIR}/src/loop/interpreter_scalar.h
+       ${PROJECT_SOURCE_DIR}/src/base/half.h)
   set(clang "")
   if(TENON_CLANG)
     set(clang ${TENON_CLANG})
   endif()
   set(names attention attention_gradient attention_gradient_hopper attention_hopper convolution
-      joining product running scatter sort window)
+      interpreter joining product running scatter sort window)
   foreach(name ${names})
     set(source ${folder}/${name}_kernels.cu)
     set(out ${PROJECT_BINARY_DIR}/${name}_ptx.cpp)

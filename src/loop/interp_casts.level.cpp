@@ -12,30 +12,6 @@ struct Bool {
   uint8_t bits;
 };
 
-// The largest T below 2^k, as F: what a float is clamped to before it becomes a T.
-template <class T, class F>
-[[gnu::always_inline]] inline T saturate(F x) {
-  constexpr int kBits = 8 * sizeof(T) - (kSigned<T> ? 1 : 0);
-  constexpr F kTop =
-      static_cast<F>(uint64_t{1} << (kBits - 1)) * 2;  // 2^kBits: the first too large
-  constexpr F kLow = kSigned<T> ? -kTop : F{0};
-  constexpr T kMost = static_cast<T>(~uint64_t{0} >> (64 - kBits));
-  constexpr T kLeast = kSigned<T> ? static_cast<T>(~kMost) : T{0};
-  bool inside = (x > kLow - F{1}) & (x < kTop);
-  if constexpr (sizeof(T) * 8 > (sizeof(F) == 4 ? 24 : 53)) inside = (x >= kLow) & (x < kTop);
-  F safe = inside ? x : F{0};
-  T result;
-  if constexpr (sizeof(T) == 8) {
-    result = static_cast<T>(safe);
-  } else if constexpr (sizeof(T) == 4 && !kSigned<T>) {
-    result = static_cast<T>(static_cast<int64_t>(safe));
-  } else {
-    result = static_cast<T>(static_cast<int32_t>(safe));
-  }
-  T outside = x >= kTop ? kMost : x < F{0} ? kLeast : T{0};
-  return inside ? result : outside;
-}
-
 template <class To, class From>
 [[gnu::always_inline]] inline To convert(From x) {
   if constexpr (std::is_same_v<From, Bool>) {
@@ -82,21 +58,6 @@ void double_to_narrow(void* dst, const void* a, const void*, const void*, int64_
   const double* x = static_cast<const double*>(a);
 #pragma GCC ivdep
   for (int64_t i = 0; i < n; ++i) out[i] = narrow(double_to_float_odd(x[i]));
-}
-
-// As a double, of which long integers keep a multiple of 2^11 that is odd when bits were lost: a
-// later rounding to fewer bits is then right.
-template <class T>
-[[gnu::always_inline]] inline double to_double_odd(T x) {
-  if constexpr (sizeof(T) == 8) {
-    constexpr uint64_t kExact = uint64_t{1} << 53;
-    uint64_t bits = static_cast<uint64_t>(x);
-    bool exact = kSigned<T> ? bits + kExact <= 2 * kExact : bits <= kExact;
-    uint64_t odd = (bits & ~uint64_t{0x7ff}) | (bits & 0x7ff ? 0x800 : 0);
-    return static_cast<double>(static_cast<T>(exact ? bits : odd));
-  } else {
-    return static_cast<double>(x);
-  }
 }
 
 template <class T, class Bits, Bits (*narrow)(float)>

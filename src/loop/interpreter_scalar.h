@@ -5,6 +5,10 @@
 #include <cstdint>
 #include <type_traits>
 
+#ifndef TN_LEVEL
+#define TN_LEVEL generic
+#endif
+
 namespace tn::TN_LEVEL {
 namespace {
 
@@ -78,7 +82,7 @@ struct Max {
   template <class T>
   [[gnu::always_inline]] static T apply(T a, T b) {
     if constexpr (kFloat<T>)
-      return (a > b) | (a != a) ? a : b;
+      return ((a > b) | (a != a)) ? a : b;
     else
       return a > b ? a : b;
   }
@@ -87,7 +91,7 @@ struct Min {
   template <class T>
   [[gnu::always_inline]] static T apply(T a, T b) {
     if constexpr (kFloat<T>)
-      return (a < b) | (a != a) ? a : b;
+      return ((a < b) | (a != a)) ? a : b;
     else
       return a < b ? a : b;
   }
@@ -152,6 +156,45 @@ constexpr T identity() {
       constexpr T lowest = kSigned<T> ? static_cast<T>(U{1} << (8 * sizeof(T) - 1)) : T{0};
       return max ? lowest : static_cast<T>(~lowest);
     }
+  }
+}
+
+// The largest T below 2^k, as F: what a float is clamped to before it becomes a T.
+template <class T, class F>
+[[gnu::always_inline]] inline T saturate(F x) {
+  constexpr int kBits = 8 * sizeof(T) - (kSigned<T> ? 1 : 0);
+  constexpr F kTop =
+      static_cast<F>(uint64_t{1} << (kBits - 1)) * 2;  // 2^kBits: the first too large
+  constexpr F kLow = kSigned<T> ? -kTop : F{0};
+  constexpr T kMost = static_cast<T>(~uint64_t{0} >> (64 - kBits));
+  constexpr T kLeast = kSigned<T> ? static_cast<T>(~kMost) : T{0};
+  bool inside = (x > kLow - F{1}) & (x < kTop);
+  if constexpr (sizeof(T) * 8 > (sizeof(F) == 4 ? 24 : 53)) inside = (x >= kLow) & (x < kTop);
+  F safe = inside ? x : F{0};
+  T result;
+  if constexpr (sizeof(T) == 8) {
+    result = static_cast<T>(safe);
+  } else if constexpr (sizeof(T) == 4 && !kSigned<T>) {
+    result = static_cast<T>(static_cast<int64_t>(safe));
+  } else {
+    result = static_cast<T>(static_cast<int32_t>(safe));
+  }
+  T outside = x >= kTop ? kMost : x < F{0} ? kLeast : T{0};
+  return inside ? result : outside;
+}
+
+// As a double, of which long integers keep a multiple of 2^11 that is odd when bits were lost: a
+// later rounding to fewer bits is then right.
+template <class T>
+[[gnu::always_inline]] inline double to_double_odd(T x) {
+  if constexpr (sizeof(T) == 8) {
+    constexpr uint64_t kExact = uint64_t{1} << 53;
+    uint64_t bits = static_cast<uint64_t>(x);
+    bool exact = kSigned<T> ? bits + kExact <= 2 * kExact : bits <= kExact;
+    uint64_t odd = (bits & ~uint64_t{0x7ff}) | (bits & 0x7ff ? 0x800 : 0);
+    return static_cast<double>(static_cast<T>(exact ? bits : odd));
+  } else {
+    return static_cast<double>(x);
   }
 }
 

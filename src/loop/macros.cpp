@@ -9,13 +9,14 @@ namespace {
 
 class MathExpansion {
  public:
-  explicit MathExpansion(const Kernel& kernel) : old_(kernel), b_(kernel.name), pool_(b_) {
+  MathExpansion(const Kernel& kernel, bool (*is_kept)(const Value&))
+      : old_(kernel), is_kept_(is_kept), b_(kernel.name), pool_(b_) {
     b_.kernel() = kernel;
     b_.kernel().values.clear();
   }
 
   Kernel expanded() {
-    for (const Value& v : old_.values) numbers_.push_back(facts(v.op).math ? macro(v) : copy(v));
+    for (const Value& v : old_.values) numbers_.push_back(is_macro(v) ? macro(v) : copy(v));
     for (Value& v : b_.kernel().values)
       if (v.op == Op::load || v.op == Op::index) v.index = renumbered(v.index);
     for (Mask& mask : b_.kernel().masks)
@@ -26,6 +27,8 @@ class MathExpansion {
     }
     return b_.finish();
   }
+
+  bool is_macro(const Value& v) const { return facts(v.op).math && !(is_kept_ && is_kept_(v)); }
 
  private:
   ValueId number(ValueId old) const { return numbers_[static_cast<size_t>(old)]; }
@@ -71,6 +74,7 @@ class MathExpansion {
   }
 
   const Kernel& old_;
+  bool (*is_kept_)(const Value&);
   Builder b_;
   MacroPool pool_;
   std::vector<ValueId> numbers_;  // new, by old
@@ -78,10 +82,11 @@ class MathExpansion {
 
 }  // namespace
 
-Kernel expand_math(const Kernel& kernel) {
-  bool any = std::any_of(kernel.values.begin(), kernel.values.end(),
-                         [](const Value& v) { return facts(v.op).math; });
-  return any ? MathExpansion(kernel).expanded() : kernel;
+Kernel expand_math(const Kernel& kernel, bool (*is_kept)(const Value&)) {
+  MathExpansion expansion(kernel, is_kept);
+  bool any =
+      std::ranges::any_of(kernel.values, [&](const Value& v) { return expansion.is_macro(v); });
+  return any ? expansion.expanded() : kernel;
 }
 
 }  // namespace tn::loop

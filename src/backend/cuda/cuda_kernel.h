@@ -37,6 +37,7 @@ struct Entry {
   int32_t threads = 0;
   int64_t shared_bytes = 0;  // dynamic; above 48 KiB the function must be allowed so many
   std::vector<Param> params;
+  bool is_packed = false;  // it takes one structure, of all parameters
 };
 
 /// Entries run one after the other: each sees what those before it wrote.

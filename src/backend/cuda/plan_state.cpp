@@ -108,8 +108,8 @@ bool is_empty(const Entry& entry) { return entry.blocks == 0; }
 KernelNode node_of(const Entry& entry, Function function, const uint64_t* slots,
                    std::vector<void*>& params) {
   params.clear();
-  for (size_t i = 0; i < entry.params.size(); ++i)
-    params.push_back(const_cast<uint64_t*>(slots + i));
+  size_t count = entry.is_packed ? 1 : entry.params.size();
+  for (size_t i = 0; i < count; ++i) params.push_back(const_cast<uint64_t*>(slots + i));
   KernelNode node;
   node.function = function;
   node.grid[0] = static_cast<unsigned>(entry.blocks);

@@ -12,6 +12,7 @@ std::string_view attention_gradient_ptx();
 std::string_view attention_gradient_hopper_ptx();  // for sm_90 alone
 std::string_view attention_hopper_ptx();           // for sm_90 alone
 std::string_view convolution_ptx();
+std::string_view interpreter_ptx();
 std::string_view joining_ptx();
 std::string_view product_ptx();
 std::string_view running_ptx();
