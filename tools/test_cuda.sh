@@ -66,6 +66,7 @@ nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader 2>
 wants doctor && step 30 doctor 60 "$python" -m tenon doctor
 wants smoke && step 10 exact 200 "$python" tests/cuda/exact.py
 wants smoke && step 20 attention 100 "$python" tests/cuda/attention.py
+wants smoke && step 20 interpreted 150 "$python" tests/cuda/interpreted.py
 wants smoke && step 12 products 60 "$python" tests/cuda/products.py
 wants cpp && step 8 cpp 120 env TENON_CACHE=0 "$program" -tc='cuda:*'
 wants gpu && step 40 gpu 200 env TENON_TEST_CUDA=1 TENON_CUDA_PRODUCTS=own "$program" -tc='gpu:*'

@@ -129,6 +129,12 @@ def first_gelu(row):
     report_first(row, tn.compile(tn.nn.gelu), x)
 
 
+def first_eager(row):
+    x = normal(*w.GELU)
+    tn.synchronize()
+    report_first(row, tn.nn.gelu, x)
+
+
 def first_gpt2(row):
     gpt, weights, tokens = w.gpt2_parts(w.GPT2_STEP, lambda array: tn.array(array).to(gpu).eval())
     zeros = lambda: tn.tree.map(tn.zeros_like, weights)
@@ -178,6 +184,8 @@ FUNCTIONS = {
         row, lambda v, k: tn.conv2d(v, k, padding=1), normal(32, 64, 56, 56), normal(64, 64, 3, 3)),
     "first_gelu": first_gelu,
     "first_gelu_disk": first_gelu,
+    "first_eager": first_eager,
+    "first_eager_disk": first_eager,
     "first_gpt2": first_gpt2,
     "first_gpt2_disk": first_gpt2,
 }

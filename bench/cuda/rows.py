@@ -61,6 +61,8 @@ ROWS = {
     "conv": Row("conv 32x64x56x56 by 64 of 3x3"),
     "first_gelu": Row("first call: gelu, nothing cached", 50e3),
     "first_gelu_disk": Row("the same, from disk", 5e3),
+    "first_eager": Row("first call: gelu, not compiled, nothing cached", 50e3),
+    "first_eager_disk": Row("the same, from disk", 5e3),
     "first_gpt2": Row("first call: GPT-2 training step, nothing cached", 1e6),
     "first_gpt2_disk": Row("the same, from disk", 400e3),
     "gpt2_step": Row("GPT-2 training step 4x512"),

@@ -76,7 +76,7 @@ def collect(command, rows, results, env=None):
 
 def measure_first(rows, ours, theirs, results):
     """Each in a process of its own: with an empty folder for caches, then with what is there."""
-    for row in ("first_gelu", "first_gpt2"):
+    for row in ("first_gelu", "first_eager", "first_gpt2"):
         folder = tempfile.mkdtemp()
         env = {"TENON_CACHE_DIR": folder, "TORCHINDUCTOR_CACHE_DIR": f"{folder}/torch",
                "TRITON_CACHE_DIR": f"{folder}/triton"}

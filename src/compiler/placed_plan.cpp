@@ -3,6 +3,7 @@
 #include "compiler/placing.h"
 #include "ir/interned.h"
 #include "ir/rewrite.h"
+#include "plan/first_code.h"
 #include "plan/run_places.h"
 #include "runtime/device.h"
 
@@ -37,7 +38,9 @@ CompileOptions options_of(const PlacedGraph& placed, const GraphPart& part,
   if (!part.device.is_host())
     if (Target its = runtime_of(part.device).target(part.device); its.kind != own.target.kind) {
       own.target = its;
-      // Nothing interprets kernels there, and what checks indices are calls of the host's library.
+      // Passes find the device's library kernels, so they run; kernels are interpreted where they
+      // can be. What checks indices are calls of the host's library.
+      if (own.effort == Effort::e0) own.on.emplace_back(kInterpretFirst);
       own.effort = std::max(own.effort, Effort::e1);
       own.checks_indices = false;
     }

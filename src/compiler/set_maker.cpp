@@ -13,6 +13,7 @@
 #include "compiler/worker_steps.h"
 #include "ir/interned.h"
 #include "passes/pipeline.h"
+#include "plan/first_code.h"
 
 namespace tn {
 
@@ -25,10 +26,13 @@ void check_off(const std::vector<std::string>& off) {
     if (!std::ranges::count(kFusions, name)) check_pass_name(name);
 }
 
+/// Of what can be asked for.
+bool is_no_pass(std::string_view name) { return name == kOverlap || name == kInterpretFirst; }
+
 void check_names(const CompileOptions& options) {
   check_off(options.off);
   for (const std::string& name : options.on)
-    if (name != kOverlap) check_asked_for(name);
+    if (!is_no_pass(name)) check_asked_for(name);
 }
 
 /// Of a reduction of no elements: every result is what folding nothing gives.
@@ -54,7 +58,9 @@ std::shared_ptr<const loop::Kernel> shared(loop::Kernel kernel) {
 class Fused : public KernelSource {
  public:
   Fused(const Graph& graph, Fusion fusion, const CompileOptions& options)
-      : fusion_(std::move(fusion)), target_(options.target) {
+      : fusion_(std::move(fusion)),
+        target_(options.target),
+        interprets_first_(first_code && std::ranges::count(options.on, kInterpretFirst)) {
     if (!fusion_.immediate) numbers_ = numbers_of(graph, options.runtime_scalars);
   }
 
@@ -79,12 +85,23 @@ class Fused : public KernelSource {
     if (fusion_.immediate) return;  // they are interpreted
     Stopwatch code(&counts.code_ms, CompileStage::code);
     std::vector<KernelRequest> requests;
-    for (SharedKernel* k : kernels) requests.push_back({k->kernel.get(), k->form, sizes});
+    std::vector<SharedKernel*> rest;
+    for (SharedKernel* k : kernels) {
+      KernelRequest request{k->kernel.get(), k->form, sizes};
+      if (interprets_first_) k->code = first_code(request, target_);
+      if (k->code) {
+        ++counts.interpreted;
+      } else {
+        requests.push_back(request);
+        rest.push_back(k);
+      }
+    }
+    if (rest.empty()) return;
     KernelCounts found;
     auto compiled = generator_of(target_).compile(requests, target_, &found);
     counts.compiled += found.compiled;
     counts.from_memory += found.from_memory, counts.from_disk += found.from_disk;
-    for (size_t i = 0; i < kernels.size(); ++i) kernels[i]->code = std::move(compiled[i]);
+    for (size_t i = 0; i < rest.size(); ++i) rest[i]->code = std::move(compiled[i]);
   }
 
  private:
@@ -118,6 +135,7 @@ class Fused : public KernelSource {
   Fusion fusion_;
   std::vector<Home> numbers_;  // by value
   Target target_;
+  bool interprets_first_;
   KernelTable table_;  // of an immediate one
 };
 
@@ -131,7 +149,7 @@ Graph run_passes_of(KernelSet& set, const Graph& graph) {
   context.target = set.options.target;
   context.products = set.options.products;
   context.on = set.options.on;
-  bool plain = std::ranges::all_of(set.options.on, [](auto& name) { return name == kOverlap; });
+  bool plain = std::ranges::all_of(set.options.on, is_no_pass);
   int rounds = set.options.effort == Effort::e2 ? 3 : plain ? 1 : 2;
   Graph optimized = run_passes(graph, context, pipeline(rounds), set.options.off);
   set.options.constants = std::move(context.constants);

@@ -12,6 +12,7 @@
 
 #include "base/interrupt.h"
 #include "compiler/compile_graph.h"
+#include "runtime/later.h"
 
 namespace tn {
 
@@ -96,7 +97,25 @@ Worker& compiling_worker() {
   return only;
 }
 
-void stop_background() { evaluating_worker().end(), compiling_worker().end(); }
+/// Jobs that need no code generator: its static data need not outlive this thread.
+static Worker& assembling_worker() {
+  constexpr int kNicer = 10;
+  static Worker& only = *new Worker(kNicer);
+  [[maybe_unused]] static const int kEnds = std::atexit([] { only.end(); });
+  return only;
+}
+
+[[maybe_unused]] static const bool kInstalled =
+    (run_later =
+         [](Callback<void()> job, bool compiles) {
+           if (compiles) warm_up_compiler();
+           return (compiles ? compiling_worker() : assembling_worker()).add(std::move(job));
+         },
+     true);
+
+void stop_background() {
+  evaluating_worker().end(), compiling_worker().end(), assembling_worker().end();
+}
 
 void warm_up_compiler() {
   static const bool warm = [] {

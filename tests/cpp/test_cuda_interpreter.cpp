@@ -6,18 +6,26 @@
 #include <cstring>
 #include <functional>
 
+#include "backend/cuda/cuda_runtime.h"
 #include "backend/cuda/interpreter/bytecode_program.h"
+#include "backend/cuda/interpreter/interpreted_code.h"
 #include "backend/cuda/mock/mock_driver.h"
+#include "backend/cuda/own_kernels.h"
 #include "backend/cuda/prebuilt/bytecode.h"
+#include "backend/cuda/prebuilt/prebuilt.h"
 #include "base/half.h"
 #include "device_threads.h"
+#include "eval/eval.h"
 #include "every_operation.h"
 #include "loop/builder.h"
 #include "loop/interpreter.h"
 #include "loop/interpreter_scalar.h"
 #include "loop/math.h"
 #include "random_kernel.h"
+#include "runtime/device.h"
+#include "runtime/later.h"
 #include "runtime/scalar_bits.h"
+#include "tenon/tenon.h"
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-parameter"
@@ -173,4 +181,60 @@ TEST_CASE("cuda interpreter: what is compiled") {
                   "s0:8 scan"));
   CHECK(!is_taken("  v0 = load x[p0] : f32\n  store add y[p0] = v0", "p0:8 par"));
   CHECK(!is_taken("  v0 = load x[p0] : f32\n  store y[0] = v0", "p0:8 par"));  // points collide
+}
+
+namespace {
+
+/// A mock of a GPU that has the interpreter, and jobs that nobody runs.
+struct WithInterpreter {
+  WithInterpreter() {
+    cuda::replace_driver(&cuda::mock_driver());
+    cuda::assembles_own = false;
+    cuda::forget_gpus();
+    cuda::mock().major = 9;
+    cuda::mock().log.clear();
+    add_device_kernel("interpret", device_interpreter::interpret, device_interpreter::turn,
+                      backwards);
+    clear_plans();
+    jobs = 0;
+    run_later = [](Callback<void()>, bool) { return ++jobs, true; };
+  }
+  ~WithInterpreter() {
+    run_later = before;
+    cuda::mock().major = 0;
+    cuda::forget_gpus();
+    cuda::assembles_own = true;
+    cuda::replace_driver(nullptr);
+    clear_plans();
+  }
+  static inline bool backwards = false;
+  bool (*before)(Callback<void()>, bool) = run_later;
+  static inline int jobs = 0;
+};
+
+std::string bytes_of(const Tensor& t) {
+  eval({t});
+  HostView view(bound_of(slot_of(t)));
+  return {view.data<char>(), static_cast<size_t>(type_of(t)->bytes())};
+}
+
+}  // namespace
+
+TEST_CASE("cuda interpreter: immediate evaluation waits for no compiler") {
+  if (cuda::interpreter_ptx().empty()) return;
+  WithInterpreter with;
+  Device gpu("cuda");
+  auto f = [](const Tensor& x) { return sum(exp(x) * 3.0 + tanh(x), Axes(1)) / 7.0; };
+  for (int run = 1; run <= 12; ++run) {
+    Tensor x = random::normal({6, 50}, 0, 1, float32, random::key(uint64_t(run)));
+    std::string want = bytes_of(f(x));
+    Tensor there = x.to(gpu);
+    eval({there});
+    cuda::mock().log.clear();
+    CHECK(bytes_of(f(there).to(Device())) == want);
+    CHECK(!cuda::mock().log.empty());
+    for (const std::string& name : cuda::mock().log) CHECK(name == "interpret");
+    CHECK((WithInterpreter::jobs > 0) == (run >= 10));  // it is to be compiled
+  }
+  CHECK(cuda::runs_until_compiled(1 << 20) == 2);
 }

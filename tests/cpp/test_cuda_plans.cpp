@@ -82,6 +82,41 @@ TEST_CASE("cuda: a plan of one kernel is a graph too, changed for other addresse
   CHECK(mock().graphs_built == 1);
 }
 
+TEST_CASE("cuda: a kernel that has been compiled takes the place of the interpreted one") {
+  WithMock with;
+  add_mock_kernels();
+  struct Later final : cuda::Promotion {
+    int runs = 0;
+    std::shared_ptr<const cuda::CudaKernel> made;
+    void ran() override { ++runs; }
+    bool is_ready() const override { return made != nullptr; }
+    std::shared_ptr<const cuda::CudaKernel> compiled() const override { return made; }
+  };
+  Device gpu("cuda");
+  constexpr int64_t n = 5;
+  std::shared_ptr<Plan> plan = diamond(n);
+  auto interpreted = std::make_shared<cuda::CudaKernel>(*affine(2, 1, n));
+  auto later = std::make_shared<Later>();
+  interpreted->promotion = later;
+  std::get<KernelStep>(plan->steps[0].what).code = interpreted;
+  auto placed = std::make_shared<const PlacedPlan>(PlacedPlan{gpu, plan, {}});
+  Tensor x = arange(0, n, 1, float32).to(gpu);
+  eval({x});
+  auto first = [&] {
+    Scalar scalar(1.0);
+    Bound out, given = bound_of(x.node()->slots()[0]);
+    cuda::runtime().run(placed, {&given, 1}, &scalar, {&out, 1}, nullptr);
+    return HostView(out).data<float>()[0];
+  };
+  for (int run = 1; run <= 3; ++run) {
+    CHECK(first() == 5);  // 5 (2 x + 1 + 3 x)
+    CHECK(later->runs == run);
+  }
+  later->made = affine(2, 7, n);
+  for (int run = 1; run <= 3; ++run) CHECK(first() == 35);
+  CHECK(later->runs == 3);
+}
+
 TEST_CASE("cuda: graphs that could not be made or changed are made anew") {
   WithMock with;
   add_mock_kernels();

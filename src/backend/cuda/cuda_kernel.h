@@ -40,6 +40,17 @@ struct Entry {
   bool is_packed = false;  // it takes one structure, of all parameters
 };
 
+struct CudaKernel;
+
+/// What becomes of an interpreted kernel that runs often: it is compiled in the background.
+class Promotion {
+ public:
+  virtual ~Promotion() = default;
+  virtual void ran() = 0;  // counts a run
+  virtual bool is_ready() const = 0;
+  virtual std::shared_ptr<const CudaKernel> compiled() const = 0;  // null: not yet
+};
+
 /// Entries run one after the other: each sees what those before it wrote.
 struct CudaKernel final : BoundKernel {
   std::shared_ptr<const KernelImage> image;
@@ -47,6 +58,7 @@ struct CudaKernel final : BoundKernel {
   int64_t room_bytes = 0;  // uninitialised memory of the launch
   /// Buffers must begin at multiples of this. What does not is copied before the launch.
   int64_t alignment = 16;
+  std::shared_ptr<Promotion> promotion = {};  // of interpreted kernels
 };
 inline const CudaKernel& cuda_kernel_of(const BoundKernel& kernel) {
   return static_cast<const CudaKernel&>(kernel);

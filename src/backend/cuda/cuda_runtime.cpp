@@ -75,7 +75,8 @@ class CudaRuntime final : public DeviceRuntime {
     const Plan& plan = *placed->plan;
     RunEvents events(plan);
     Gpu& its = gpu(placed->device);
-    PlanState& state = state_of(its, *placed);
+    std::shared_ptr<PlanState> kept = state_of(its, *placed);
+    PlanState& state = *kept;
     StackArray<BufferRef, 8> blocks(plan.blocks.size());
     take_blocks(plan, placed->device, inputs, blocks.data());  // before others hold inputs
     StackArray<Bound, 16> in(inputs.size());
@@ -127,15 +128,17 @@ class CudaRuntime final : public DeviceRuntime {
     return made;
   }
 
-  PlanState& state_of(Gpu& its, const PlacedPlan& placed) {
+  /// Made anew when kernels have been compiled. Other threads may still run what was there.
+  std::shared_ptr<PlanState> state_of(Gpu& its, const PlacedPlan& placed) {
     std::lock_guard lock(states_);
-    auto* known = static_cast<PlanState*>(placed.state.get());
-    if (!known || &known->gpu() != &its) {  // caches outlive GPUs that tests forget
+    auto known = std::static_pointer_cast<PlanState>(placed.state);
+    bool is_own = known && &known->gpu() == &its;  // caches outlive GPUs that tests forget
+    if (!is_own || known->is_outdated()) {
       for (const Bound& value : placed.constants)
         if (!value.is_absent()) its.join(value.buffer->ready);
       placed.state = std::make_shared<PlanState>(its, placed);
     }
-    return *static_cast<PlanState*>(placed.state.get());
+    return std::static_pointer_cast<PlanState>(placed.state);
   }
 
   std::mutex mutex_;

@@ -3,10 +3,12 @@
 #include <climits>
 #include <map>
 #include <mutex>
+#include <set>
 
 #include "backend/cuda/cuda_backend.h"
 #include "backend/cuda/plan_state.h"
 #include "base/error.h"
+#include "runtime/later.h"
 
 namespace tn::cuda {
 namespace {
@@ -15,6 +17,7 @@ struct OwnCode {
   std::mutex mutex;
   std::map<const char*, std::string> brought;  // PTX of files, by what the library has for it
   std::map<std::pair<std::string, int>, std::shared_ptr<const KernelImage>> images;
+  std::set<std::pair<std::string, int>> asked;  // to be assembled in the background
 };
 OwnCode& own_code() {
   static auto& only = *new OwnCode;
@@ -37,6 +40,27 @@ std::string only_kernel(std::string_view ptx, std::string_view name) {
   return made += ptx.substr(at);
 }
 
+/// Under the lock.
+std::string text_of(const OwnCode& all, std::string_view ptx, const std::string& name) {
+  auto brought = all.brought.find(ptx.data());
+  return only_kernel(brought == all.brought.end() ? ptx : brought->second, name);
+}
+
+void assemble_later(std::string text, const std::string& name, int architecture) {
+  if (!run_later) return;
+  auto job = [text = std::move(text), name, architecture] {
+    try {
+      auto made =
+          std::make_shared<const KernelImage>(KernelImage{assemble_own(text, architecture)});
+      if (made->is_ptx()) return;
+      std::lock_guard lock(own_code().mutex);
+      own_code().images.try_emplace({name, architecture}, std::move(made));
+    } catch (const std::exception&) {  // kernels are compiled, which reports it
+    }
+  };
+  run_later(std::move(job), false);
+}
+
 /// Made once per kernel and architecture. Calls are under the lock of a GPU's stream, and there may
 /// be several GPUs.
 std::shared_ptr<const KernelImage> image_of(std::string_view ptx, const std::string& name,
@@ -45,8 +69,7 @@ std::shared_ptr<const KernelImage> image_of(std::string_view ptx, const std::str
   std::lock_guard lock(all.mutex);
   std::shared_ptr<const KernelImage>& image = all.images[{name, architecture}];
   if (image) return image;
-  auto brought = all.brought.find(ptx.data());
-  std::string text = only_kernel(brought == all.brought.end() ? ptx : brought->second, name);
+  std::string text = text_of(all, ptx, name);
   bool assembles = assemble_own && assembles_own;
   image = std::make_shared<const KernelImage>(
       KernelImage{assembles ? assemble_own(text, architecture) : std::move(text)});
@@ -54,6 +77,27 @@ std::shared_ptr<const KernelImage> image_of(std::string_view ptx, const std::str
 }
 
 }  // namespace
+
+std::shared_ptr<const KernelImage> own_image_now(std::string_view ptx, const std::string& name,
+                                                 int architecture) {
+  OwnCode& all = own_code();
+  std::unique_lock lock(all.mutex);
+  auto known = all.images.find({name, architecture});
+  if (known != all.images.end()) return known->second;
+  bool assembles = assemble_own && assembles_own;
+  if (assembles && !all.asked.insert({name, architecture}).second) return nullptr;
+  std::string text = text_of(all, ptx, name);
+  if (!assembles || !find_own) {
+    auto made = std::make_shared<const KernelImage>(KernelImage{std::move(text)});
+    return all.images[{name, architecture}] = made;
+  }
+  lock.unlock();
+  std::optional<std::string> kept = find_own(text, architecture);
+  if (!kept) return assemble_later(std::move(text), name, architecture), nullptr;
+  lock.lock();
+  auto made = std::make_shared<const KernelImage>(KernelImage{std::move(*kept)});
+  return all.images[{name, architecture}] = made;
+}
 
 void take_own_code(std::string_view ptx, std::string_view code) {
   OwnCode& all = own_code();

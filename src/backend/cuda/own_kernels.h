@@ -1,8 +1,11 @@
 #pragma once
 // Kernels that the build has compiled (prebuilt/), on GPUs.
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "backend/cuda/cuda_kernel.h"
 #include "backend/cuda/cuda_library.h"
 #include "ir/dtype.h"
 
@@ -13,6 +16,8 @@ constexpr int kOwnThreads = 256;  // of a block of most own kernels
 /// Makes machine code of PTX, or gives the text back. The code generator sets it; libtenon_rt has
 /// none, and files bring the code.
 inline std::string (*assemble_own)(std::string_view ptx, int architecture) = nullptr;
+/// What an earlier process has left of it; nothing: it is to be assembled.
+inline std::optional<std::string> (*find_own)(std::string_view ptx, int architecture) = nullptr;
 /// False in tests, for a mock of the driver: their PTX is loaded as it is.
 inline bool assembles_own = true;
 
@@ -23,6 +28,11 @@ void take_own_code(std::string_view ptx, std::string_view code);
 /// for no blocks.
 void launch_own(std::string_view ptx, const std::string& name, int64_t blocks, int64_t shared_bytes,
                 void* params, int threads = kOwnThreads);
+
+/// The code of a kernel if it is there or was left by an earlier process. Null: it is assembled in
+/// the background, where an assembler is found; the driver's would take its time when it is loaded.
+std::shared_ptr<const KernelImage> own_image_now(std::string_view ptx, const std::string& name,
+                                                 int architecture);
 
 /// As kernels are named: "f32"; "u8" for bool; "" for types that none takes.
 std::string_view own_name(DType type);

@@ -52,6 +52,8 @@ void PlanState::add(const Step& step) {
   if (item.is_call && kernel) item.tail = tail_of(step);
   if (kernel) {
     item.kernel = &cuda_kernel_of(*kernel->code);
+    if (item.kernel->promotion) item.kept = item.kernel->promotion->compiled();
+    if (item.kept) item.kernel = item.kept.get();
     item.functions = functions_of(gpu_, *item.kernel);
     for (const Entry& entry : item.kernel->entries) item.count += entry.params.size();
     item.room = room_bytes_;
@@ -59,6 +61,12 @@ void PlanState::add(const Step& step) {
   }
   slots_ += item.count;
   items_.push_back(std::move(item));
+}
+
+bool PlanState::is_outdated() const {
+  return std::ranges::any_of(items_, [](const Item& item) {
+    return item.kernel && item.kernel->promotion && item.kernel->promotion->is_ready();
+  });
 }
 
 void PlanState::fill(const Item& item, const RunValues& values, uint64_t* slots) const {
@@ -70,6 +78,7 @@ void PlanState::fill(const Item& item, const RunValues& values, uint64_t* slots)
   };
   for (size_t i = 0; i < item.addresses; ++i) *slots++ = address(i);
   if (!item.kernel) return;
+  if (item.kernel->promotion) item.kernel->promotion->ran();
   auto number = [&](const Param& param) {
     int32_t n = step.scalars[static_cast<size_t>(param.index)];
     Scalar value = n >= 0 ? values.scalars[n] : Scalar(values.scalars[~n].imag);

@@ -19,8 +19,9 @@ struct RunValues {
 /// A step that a GPU runs without the host: a kernel with code, or a library call.
 struct Item {
   const Step* step = nullptr;
-  bool is_call = false;                  // of the library; its kernel works on the result
-  const CudaKernel* kernel = nullptr;    // null: there is none
+  bool is_call = false;                         // of the library; its kernel works on the result
+  const CudaKernel* kernel = nullptr;           // null: there is none
+  std::shared_ptr<const CudaKernel> kept = {};  // where it is not the step's, but compiled since
   std::optional<ProductTail> tail = {};  // what the kernel does, where the call may do it instead
   std::vector<Function> functions = {};
   int64_t room = 0;                // where its memory begins in that of the plan
@@ -41,6 +42,8 @@ class PlanState {
   /// Whether no step needs the host.
   bool is_device_only() const { return device_only_; }
   int64_t room_bytes() const { return room_bytes_; }
+  /// Whether a kernel that it interprets has been compiled.
+  bool is_outdated() const;
 
   /// Puts all launches on the stream: as a graph from the second run on.
   void submit(const RunValues& values, Stream stream);

@@ -4,11 +4,13 @@
 #include "backend/cuda/assembler.h"
 #include "backend/cuda/codegen/cuda_codegen.h"
 #include "backend/cuda/cuda_backend.h"
+#include "backend/cuda/interpreter/interpreted_code.h"
 #include "backend/cuda/own_kernels.h"
 #include "backend/llvm/kernel_cache.h"
 #include "backend/llvm/llvm_session.h"
 #include "backend/llvm/requests.h"
 #include "backend/llvm/source_hash.h"
+#include "plan/first_code.h"
 #include "storage/disk_cache.h"
 
 namespace tn::cuda {
@@ -93,20 +95,27 @@ class CudaGenerator final : public CodeGenerator {
 
 }  // namespace
 
+static std::string prebuilt_key(std::string_view ptx, int architecture) {
+  return format("prebuilt {} {} {}", architecture, assembler_name(), ptx);
+}
+
+static std::optional<std::string> found_on_disk(std::string_view ptx, int architecture) {
+  return DiskCache::shared().get(prebuilt_key(ptx, architecture));
+}
+
 /// Machine code of what the build has compiled, from the disk if it is there; PTX where nothing but
 /// the driver assembles.
 static std::string assembled(std::string_view ptx, int architecture) {
-  std::string key = format("prebuilt {} {} {}", architecture, assembler_name(), ptx);
-  DiskCache& cache = DiskCache::shared();
-  if (std::optional<std::string> kept = cache.get(key)) return std::move(*kept);
+  if (std::optional<std::string> kept = found_on_disk(ptx, architecture)) return std::move(*kept);
   std::string made = assemble(ptx, architecture);
   if (made.empty()) return std::string(ptx);
-  cache.put(key, made);
+  DiskCache::shared().put(prebuilt_key(ptx, architecture), made);
   return made;
 }
 
 /// The backend registers itself when it is linked, which this sees to.
-[[maybe_unused]] static const bool kLinked = (assemble_own = assembled, backend(), true);
+[[maybe_unused]] static const bool kLinked = (assemble_own = assembled, find_own = found_on_disk,
+                                              first_code = interpreted_code, backend(), true);
 
 const CodeGenerator& generator() {
   static constexpr CudaGenerator made;

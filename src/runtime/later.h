@@ -1,0 +1,12 @@
+#pragma once
+// Work for which nobody waits, of layers below the one that has the threads for it.
+#include "tenon/callback.h"
+
+namespace tn {
+
+/// Puts a job in a queue that a thread works off; those that compile have one of their own. False:
+/// there is none any more, and the job is dropped. Null where the library has no such threads. Jobs
+/// do not throw, and the end of the process waits for the one under way.
+inline bool (*run_later)(Callback<void()> job, bool compiles) = nullptr;
+
+}  // namespace tn
