@@ -29,9 +29,10 @@ class Space {
     end_ = std::max(end_, placed.end);
   }
   /// The tightest gap that is free for the whole interval, or the lowest one.
-  int64_t gap_for(const Interval& wanted, bool tightest) const {
-    int64_t free_from = 0, best = -1, best_size = INT64_MAX;
+  int64_t gap_for(const Interval& wanted, bool tightest) {
+    int64_t free_from = floor_, best = -1, best_size = INT64_MAX;
     for (const Placed& placed : placed_) {
+      ++compared_;
       if (placed.last < wanted.first || placed.first > wanted.last) continue;
       int64_t size = placed.begin - free_from;
       if (size >= wanted.bytes && size < best_size) {
@@ -42,15 +43,26 @@ class Space {
     }
     return best >= 0 ? best : free_from;
   }
-  /// Nothing that is wanted from now on meets what ended before `step`.
-  void forget_before(int32_t step) {
-    std::erase_if(placed_, [&](const Placed& placed) { return placed.last < step; });
+  /// What is wanted from now on begins at `step` or later, and ends by `end`. To look at all that is
+  /// placed costs no more than the comparisons since the last time.
+  void forget_before(int32_t step, int32_t end) {
+    if (compared_ < placed_.size()) return;
+    compared_ = 0;
+    auto is_full = [&](const Placed& placed) {  // from `floor_` up, for good
+      return placed.begin <= floor_ && placed.first <= step && placed.last >= end;
+    };
+    std::erase_if(placed_, [&](const Placed& placed) {
+      if (!is_full(placed)) return placed.last < step;
+      floor_ = std::max(floor_, placed.end);
+      return true;
+    });
   }
   int64_t end() const { return end_; }
 
  private:
   std::vector<Placed> placed_;
-  int64_t end_ = 0;
+  size_t compared_ = 0;
+  int64_t floor_ = 0, end_ = 0;  // below the floor there are no gaps any more
 };
 
 int64_t place_in_order(std::span<const Interval> intervals, std::span<const size_t> order,
@@ -58,10 +70,11 @@ int64_t place_in_order(std::span<const Interval> intervals, std::span<const size
   Space space;
   for (const Interval& interval : intervals)
     if (interval.offset >= 0) space.add(interval, interval.offset);
-  int32_t now = INT32_MIN;
+  int32_t now = INT32_MIN, end = INT32_MIN;
+  for (const Interval& interval : intervals) end = std::max(end, interval.last);
   for (size_t i : order) {
     const Interval& interval = intervals[i];
-    if (in_time && interval.first > now) space.forget_before(now = interval.first);
+    if (in_time && interval.first > now) space.forget_before(now = interval.first, end);
     offsets[i] = space.gap_for(interval, !in_time);
     space.add(interval, offsets[i]);
   }

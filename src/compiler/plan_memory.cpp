@@ -79,6 +79,7 @@ class AddressSpace {
     plan_.blocks.push_back({storage.bytes, storage.input});
     starts_.push_back(arena_);
     int64_t usable = storage.bytes / kAlignment * kAlignment;
+    if (usable == 0) return;  // nothing else fits
     intervals_.push_back({storage.first, storage.last, usable, arena_});
     intervals_.push_back({-1, end_, kAlignment, arena_ + usable});
     arena_ += usable + kAlignment;

@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <random>
+#include <ranges>
 
 #include "backend/cpu/codegen/codegen.h"
 #include "backend/launcher.h"
@@ -140,6 +141,38 @@ TEST_CASE("placement: no two intervals meet in time and space") {
         CHECK(placed[i].offset + placed[i].bytes <= end);
         if (intervals[i].offset >= 0) CHECK(placed[i].offset == intervals[i].offset);
       }
+    }
+  }
+}
+
+TEST_CASE("placement: greedy takes the lowest offset that is free, beside results that stay") {
+  for (uint32_t seed = 0; seed < 12; ++seed) {
+    CAPTURE(seed);
+    Random random(seed);
+    constexpr int32_t kSteps = 200, kCount = 150;
+    std::vector<Interval> intervals = random_intervals(random, kCount, kSteps);
+    std::ranges::stable_sort(intervals, {}, &Interval::first);
+    int64_t arena = 0;
+    for (int32_t step = 0; step < kSteps; step += 1 + draw(random, 3)) {
+      int64_t bytes = 64 * (1 + draw(random, 500));
+      intervals.push_back({step, kSteps, bytes, arena});
+      intervals.push_back({-1, kSteps, 64, arena + bytes});
+      arena += bytes + 64;
+    }
+    std::vector<Interval> placed = intervals;
+    place(placed, MemoryPlanning::greedy);
+    for (size_t i = 0; i < size_t{kCount}; ++i) {
+      auto is_free = [&](int64_t offset) {
+        Interval here = placed[i];
+        here.offset = offset;
+        auto meets = [&](size_t k) { return (k < i || k >= kCount) && meet(here, placed[k]); };
+        return std::ranges::none_of(std::views::iota(size_t{0}, placed.size()), meets);
+      };
+      std::vector<int64_t> ends{0};  // the lowest free offset is one of these
+      for (size_t k = 0; k < placed.size(); ++k)
+        if (k < i || k >= kCount) ends.push_back(placed[k].offset + placed[k].bytes);
+      std::ranges::sort(ends);
+      CHECK(placed[i].offset == *std::ranges::find_if(ends, is_free));
     }
   }
 }
