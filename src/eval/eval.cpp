@@ -63,6 +63,7 @@ struct Flush {
   void leave_host();
   void find_dying();
   void run_plan(const HotPath::Choice& chosen);
+  void run_on_devices(const Plan& plan, bool* overwritten);
   void bind();
   Graph captured(std::span<const Tensor> wanted);
   void begin();
@@ -335,17 +336,24 @@ void Flush::run_plan(const HotPath::Choice& chosen) {
   if (chosen.alone) alone.emplace();
   std::optional<Loan> loan;
   if (!dying.empty()) loan.emplace(*this, plan);
-  std::optional<RunPlacesScope> places;
-  auto place = [&](size_t i) { return walk.nodes[i]->loc; };
-  if (PlacesRef now = other_places(plan, walk.nodes.size(), place))
-    places.emplace(RunPlaces{plan.parts, std::move(now)});
   using Clock = std::chrono::steady_clock;
   Clock::time_point began = chosen.measured ? Clock::now() : Clock::time_point();
   IndexChecks checked;
-  run(plan, inputs, scalars.data(), results, loan ? &loan->overwritten : nullptr);
+  bool* overwritten = loan ? &loan->overwritten : nullptr;
+  if (plan.parts)
+    run_on_devices(plan, overwritten);
+  else
+    run(plan, inputs, scalars.data(), results, overwritten);
   if (loan) loan->done = true;
   if (chosen.measured) std::ranges::for_each(results, wait_for);
   if (chosen.measured) hot->ran(plan, std::chrono::duration<double>(Clock::now() - began).count());
+}
+
+/// Errors arrive later, and name places of this flush.
+[[gnu::noinline]] void Flush::run_on_devices(const Plan& plan, bool* overwritten) {
+  RunPlacesScope places({plan.parts, other_places(plan, walk.nodes.size(),
+                                                  [&](size_t i) { return walk.nodes[i]->loc; })});
+  run(plan, inputs, scalars.data(), results, overwritten);
 }
 
 /// What is to be computed, after another thread may have walked.

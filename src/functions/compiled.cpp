@@ -243,11 +243,13 @@ bool Compiled::Ready::is_short() const {
 /// is known that way.
 void Compiled::run_ready(const Ready& ready, bool keeps_lock, std::span<const Bound> in,
                          std::span<Bound> out, bool& overwritten) const {
+  if (ready.places.now && ready.places.now != run_places.now) {
+    RunPlacesScope places(ready.places);
+    return run_ready(ready, keeps_lock, in, out, overwritten);
+  }
   constexpr uint32_t kMeasuredOf = 32;
   std::optional<OnOwnThread> alone;
   if (ready.alone) alone.emplace();
-  std::optional<RunPlacesScope> places;
-  if (ready.places.now) places.emplace(ready.places);
   bool measured =
       demands_.keeps_lock &&
       (!keeps_lock || ready.runs.fetch_add(1, std::memory_order_relaxed) % kMeasuredOf == 0);
