@@ -35,7 +35,9 @@ void add_show(CLI::App& app) {
     given.off = options->off;
     Graph graph = parse_graph(read_text(options->file));
     auto compiled = [&] { return compilation_of(graph, given); };
-    write_out(stage_text(graph, given, options->stage, compiled) + '\n');
+    write_out((is_source_target(options->stage) ? python_text(graph, given, options->stage)
+                                                : stage_text(graph, options->stage, compiled)) +
+              '\n');
   });
 }
 

@@ -419,8 +419,7 @@ Tensors Compiled::operator()(std::span<Tensor> args, std::span<const Binding> si
 std::string Compiled::show(std::string_view stage) const {
   if (is_source_target(stage)) return python_text(traced_.graph, options(), stage);
   HostUnlocked unlocked;
-  return stage_text(traced_.graph, options(), stage,
-                    [&] { return code().compilation(options_.sizes); });
+  return stage_text(traced_.graph, stage, [&] { return code().compilation(options_.sizes); });
 }
 
 std::string Compiled::source(std::string_view target, std::string_view name,

@@ -214,7 +214,7 @@ std::string Executable::show(std::string_view stage) const {
   if (is_source_target(stage))
     return python_text(substitute(program.graph(), replacements(program.signature().opt)),
                        program.options(), stage);
-  return stage_text(program.graph(), program.options(), stage,
+  return stage_text(program.graph(), stage,
                     [&] { return program.compilation(program.signature().opt); });
 }
 

@@ -92,9 +92,8 @@ std::string python_text(const Graph& graph, const CompileOptions& options,
   return trimmed(source::python_source({&f, 1}, target, small_constants(graph, options)));
 }
 
-std::string stage_text(const Graph& graph, const CompileOptions& options, std::string_view stage,
+std::string stage_text(const Graph& graph, std::string_view stage,
                        FunctionRef<Compilation()> compiled) {
-  if (is_source_target(stage)) return python_text(graph, options, stage);
   std::vector<std::string> known;
   for (const Stage& s : kStages) {
     known.emplace_back(s.name);

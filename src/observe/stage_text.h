@@ -5,10 +5,9 @@
 
 namespace tn {
 
-/// "graph", "optimized", "loops", "kernels", "plan", "memory", "decisions" or "sharding", or a
-/// language that `python_source` writes; fails for other names. `compiled` gives what was made of
-/// the graph.
-std::string stage_text(const Graph& graph, const CompileOptions& options, std::string_view stage,
+/// "graph", "optimized", "loops", "kernels", "plan", "memory", "decisions" or "sharding"; fails for
+/// other names. `compiled` gives what was made of the graph.
+std::string stage_text(const Graph& graph, std::string_view stage,
                        FunctionRef<Compilation()> compiled);
 /// "numpy", "torch" or "jax": the graph as Python.
 std::string python_text(const Graph& graph, const CompileOptions& options, std::string_view target);
