@@ -43,8 +43,8 @@ class Space {
     }
     return best >= 0 ? best : free_from;
   }
-  /// What is wanted from now on begins at `step` or later, and ends by `end`. To look at all that is
-  /// placed costs no more than the comparisons since the last time.
+  /// What is wanted from now on begins at `step` or later, and ends by `end`. To look at all that
+  /// is placed costs no more than the comparisons since the last time.
   void forget_before(int32_t step, int32_t end) {
     if (compared_ < placed_.size()) return;
     compared_ = 0;
