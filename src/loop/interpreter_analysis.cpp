@@ -221,7 +221,7 @@ void ProgramLowering::choose_sizes() {
     p.step = p.kept ? extent : kBlock;
     capacity_ = p.tile * p.step;
   } else if (by_index_ == Mode::columns) {
-    p.tile = std::min(points, kColumns);
+    p.tile = std::min(points, kBlock * 4);  // wide: each tile reads all rows
     p.step = std::min(extent, kBlock * 4 / p.tile);
     p.kept = p.step == extent;
     capacity_ = p.tile * p.step;
@@ -281,7 +281,8 @@ void ProgramLowering::choose_tasks() {
   int64_t work = points * static_cast<int64_t>(p.instructions.size() + 1);
   int64_t tasks = std::min(work / kTaskWork, kMostTasks);
   if (p.ordered || tasks < 2) return;
-  p.sweep_in_parallel = p.tiles < kFewTiles && p.extent > kChunk && !scans;
+  bool is_long = p.extent > kChunk || by_index_ == Mode::columns;
+  p.sweep_in_parallel = p.tiles < kFewTiles && is_long && !scans;
   p.tasks = p.sweep_in_parallel ? tasks : std::min(tasks, p.tiles);
 }
 

@@ -199,7 +199,8 @@ void run_blocks(const Frame& frame, const Segment& segment, int64_t first, int64
 // Chunks in parallel: each has its own frame and leaves its results in a record.
 void sweep_chunks(const Frame& frame, const Segment& segment, int64_t first, int64_t count) {
   const BlockProgram& p = *frame.program;
-  int64_t chunks = chunks_for(p.extent, kChunk);
+  int64_t length = segment.reducers.size() > 0 ? kChunk : p.step;
+  int64_t chunks = chunks_for(p.extent, length);
   int64_t tasks = std::min(chunks, p.tasks);
   Scratch records(segment.reducers.size() > 0 ? chunks * p.partial_size : 0);
   parallel_for(tasks, nanoseconds_of(p, tasks), [&](int64_t task) {
@@ -209,8 +210,8 @@ void sweep_chunks(const Frame& frame, const Segment& segment, int64_t first, int
     ChunkRange range = chunk_range(chunks, tasks, task);
     for (int64_t chunk = range.begin; chunk < range.end; ++chunk) {
       begin_chunk(own, segment, count);
-      int64_t begin = chunk * kChunk;
-      run_blocks(own, segment, first, count, begin, std::min(begin + kChunk, p.extent));
+      int64_t begin = chunk * length;
+      run_blocks(own, segment, first, count, begin, std::min(begin + length, p.extent));
       end_chunk(own, segment, count, records.data + chunk * p.partial_size);
     }
   });
