@@ -186,6 +186,20 @@ def erfinv_over_x(w):
     return mp.erfinv(x) / x
 
 
+def normal_tail(y):
+    """The chance of more than y of the normal distribution."""
+    return mp.erfc(y / mp.sqrt(2)) / 2
+
+
+NORMAL_POLE, NORMAL_CENTRE = mpf(3), mpf(2)
+
+
+def normal_scaled(t):
+    """2^-64 exp(y^2 / 2) times the tail in t = (y - centre) / (y + pole)."""
+    y = (NORMAL_POLE * t + NORMAL_CENTRE) / (1 - t)
+    return normal_tail(y) * mp.exp(y * y / 2) / mpf(2) ** 64
+
+
 def log_erfc_plus(t):
     return mp.log(mp.erfc(t)) + t
 
@@ -200,6 +214,30 @@ def fit_f32():
     fit("kErfTailF32", log_erfc_plus, lambda t: mp.erfc(t) / mp.erf(t), "0.93", 4, 25.5, "float")
     fit("kErfcxF32", erfcx_by_reciprocal, lambda s: 1 / erfcx_by_reciprocal(s),
         1 / mpf("13.1") - ERFCX_CENTRE, mpf(1) / 3 - ERFCX_CENTRE, 28.5, "float", least_squares)
+
+
+def fit_normal():
+    t = lambda y: (y - NORMAL_CENTRE) / (y + NORMAL_POLE)
+    fit("kNormalF32", normal_scaled, lambda t: 1 / normal_scaled(t), t(0), t(mpf("14.5")), 26,
+        "float", least_squares)
+
+
+def fit_narrow():
+    """The forms for f16 and bf16: relative errors below 2^-16, 2^-13 where f16 has no results."""
+    half = mpf("0.502")
+    exp2m1 = lambda f: mp.expm1(f * mp.log(2)) / f
+    log1p = lambda f: mp.log1p(f) / f
+    log_erfc = lambda y: mp.log(mp.erfc(y), 2) / y
+    fit("kExp2Narrow", lambda f: mpf(2) ** f, lambda f: mpf(2) ** -f, -half, half, 17.5, "float")
+    fit("kExp2m1Narrow", exp2m1, lambda f: 1 / exp2m1(f), -half, half, 17.5, "float",
+        least_squares)
+    fit("kReciprocalNarrow", lambda d: 1 / d, lambda d: d, 1, 2, 9, "float")
+    fit("kErfNarrow", log_erfc, lambda y: mp.log(2) * y * mp.erfc(y) / mp.erf(y), "1e-9", 4, 17.5,
+        "float")
+    fit("kNormalNarrow", lambda y: mp.log(normal_tail(y), 2),
+        lambda y: mp.log(2) / (1 if y < mpf("4.2") else 8), 0, "13.75", 16.5, "float")
+    fit("kLogNarrow", log1p, lambda f: 1 / log1p(f), mp.sqrt(0.5) - 1, mp.sqrt(2) - 1, 16.5,
+        "float", least_squares)
 
 
 def fit_shared(suffix, bits):
@@ -270,6 +308,8 @@ print("#pragma once\n// Polynomial coefficients of the math functions, lowest or
 print("#ifndef TN_LEVEL\n#define TN_LEVEL generic\n#endif\n")
 print("namespace tn::TN_LEVEL::math {\n")
 fit_f32()
+fit_normal()
+fit_narrow()
 fit_shared("Lean", 38)
 fit_shared("", 57)
 fit_lgamma()

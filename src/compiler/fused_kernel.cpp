@@ -171,6 +171,7 @@ loop::Element FusedKernel::compute(const GraphOp& op, const Coords& at) {
   std::vector<loop::Element> in;
   in.reserve(static_cast<size_t>(op.ins));
   for (Val v : graph_.in(op)) in.push_back(value(v, operand_at(v, op, at)));
+  b_.compute_for(dtype);
   return rounded(applied(op, in), dtype);
 }
 

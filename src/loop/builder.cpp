@@ -68,7 +68,8 @@ MaskId Builder::mask(std::span<const PolyId> at_least_zero) {
 
 S Builder::unary(Op op, S a) {
   DType type = facts(op).compares ? DType::b1 : value(a).type;
-  return push({.op = op, .type = type, .axes = value(a).axes, .a = a.id});
+  bool narrow = narrow_ && facts(op).narrow && type == DType::f32;
+  return push({.op = op, .type = type, .narrow = narrow, .axes = value(a).axes, .a = a.id});
 }
 
 S Builder::binary(Op op, S a, S b) {
@@ -184,6 +185,8 @@ S erfc(S a) { return unary(Op::erfc, a); }
 S erfinv(S a) { return unary(Op::erfinv, a); }
 S lgamma(S a) { return unary(Op::lgamma, a); }
 S sigmoid(S a) { return unary(Op::sigmoid, a); }
+S gelu(S a) { return unary(Op::gelu, a); }
+S gelu_slope(S a) { return unary(Op::gelu_slope, a); }
 S rem(S a, S b) { return binary(Op::rem, a, b); }
 S max(S a, S b) { return binary(Op::max, a, b); }
 S min(S a, S b) { return binary(Op::min, a, b); }

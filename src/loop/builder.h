@@ -57,6 +57,9 @@ class Builder {
   void store(int buffer, PolyId index, S value, MaskId mask = kNone,
              Combine combine = Combine::set);
 
+  /// Math from here on, of an op on elements of `type`: for narrow floats in its shorter form.
+  void compute_for(DType type) { narrow_ = is_float(type) && info(type).compute != type; }
+
   const Value& value(S s) const { return kernel_.values[static_cast<size_t>(s.id)]; }
   Kernel& kernel() { return kernel_; }
   Kernel finish();  // verified
@@ -64,6 +67,7 @@ class Builder {
  private:
   S push(Value value);
   Kernel kernel_;
+  bool narrow_ = false;
 };
 
 /// `x` as a constant of the type of `like`.
@@ -107,6 +111,7 @@ S abs(S), floor(S), ceil(S), round(S), trunc(S), sqrt(S), is_nan(S);
 S exp(S), exp2(S), expm1(S), log(S), log2(S), log10(S), log1p(S), rsqrt(S), cbrt(S);
 S sin(S), cos(S), tan(S), asin(S), acos(S), atan(S), sinh(S), cosh(S), tanh(S);
 S asinh(S), acosh(S), atanh(S), erf(S), erfc(S), erfinv(S), lgamma(S), sigmoid(S);
+S gelu(S), gelu_slope(S);
 S rem(S, S), max(S, S), min(S, S), pow(S, S), atan2(S, S), hypot(S, S), logaddexp(S, S);
 S nextafter(S, S), copysign(S, S);
 S select(S condition, S yes, S no), fma(S, S, S);

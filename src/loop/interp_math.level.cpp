@@ -1,6 +1,7 @@
 // The elementary functions over blocks of f32 and f64.
 #include "loop/interpreter_ops.h"
 #include "loop/math_block.h"
+#include "loop/math_narrow.h"
 
 namespace tn::TN_LEVEL {
 namespace {
@@ -62,6 +63,8 @@ void fill(BlockOps& ops) {
   f.one(Op::erfinv, [](auto x) { return math::erfinv(x); });
   f.one(Op::lgamma, [](auto x) { return math::lgamma(x); });
   f.one(Op::sigmoid, [](auto x) { return math::sigmoid(x); });
+  f.one(Op::gelu, [](auto x) { return math::gelu(x); });
+  f.one(Op::gelu_slope, [](auto x) { return math::gelu_slope(x); });
   f.two(Op::pow, [](auto x, auto y) { return math::pow(x, y); });
   f.two(Op::atan2, [](auto x, auto y) { return math::atan2(x, y); });
   f.two(Op::hypot, [](auto x, auto y) { return math::hypot(x, y); });
@@ -74,6 +77,9 @@ void fill(BlockOps& ops) {
 void fill_math(BlockOps& ops) {
   fill<float>(ops);
   fill<double>(ops);
+  math::visit_narrow([&](Op op, auto f) {
+    ops.op[static_cast<int>(op)][static_cast<int>(DType::bf16)] = unary<decltype(f), float>;
+  });
 }
 
 }  // namespace tn::TN_LEVEL

@@ -223,7 +223,7 @@ void ProgramLowering::emit_compute(ValueId id) {
     computed_[static_cast<size_t>(id)] = slot(*chosen ? v.b : v.c);
     return;
   }
-  DType key = kernel_.values[static_cast<size_t>(v.op == Op::select ? v.b : v.a)].type;
+  DType key = key_of(kernel_, v);
   int operands = facts(v.op).operands;
   int32_t a = slot(v.a);
   int32_t b = operands > 1 ? slot(v.b) : 0;

@@ -47,7 +47,7 @@ struct MoveFns {
 };
 
 struct BlockOps {
-  BlockFn op[kOps][kDTypes] = {};       // by the type of operand a (select: of operand b)
+  BlockFn op[kOps][kDTypes] = {};       // by key_of the value
   BlockFn cast[kDTypes][kDTypes] = {};  // [from][to]
   RunFns run[6][kDTypes] = {};          // by Monoid, up to or_
   ArgFns arg[2][kDTypes] = {};          // argmax, argmin

@@ -16,6 +16,13 @@
 
 namespace tn::loop::machine {
 
+/// The element type that a computed value is found by in BlockOps: its operand's, for select that
+/// of the branches. Narrow forms of math have the place of bf16, which has no arithmetic.
+inline DType key_of(const Kernel& kernel, const Value& v) {
+  if (v.narrow) return DType::bf16;
+  return kernel.values[static_cast<size_t>(v.op == Op::select ? v.b : v.a)].type;
+}
+
 struct Loop {
   int64_t extent, stride;
 };

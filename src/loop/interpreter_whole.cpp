@@ -149,7 +149,7 @@ class WholeRun {
       default:
         break;
     }
-    DType key = value(v.op == Op::select ? v.b : v.a).type;
+    DType key = key_of(k_, v);
     BlockFn fn = p_.ops.op[static_cast<int>(v.op)][static_cast<int>(key)];
     invariant(fn != nullptr, "kernel {}: no {} of {}", k_.name, facts(v.op).name, key);
     Bytes a = expanded(v.a, v.axes);

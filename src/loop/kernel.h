@@ -26,6 +26,7 @@ struct OpFacts {
   int8_t operands;
   bool math = false;      // a macro: loop/math.h defines it by the other operations
   bool compares = false;  // the result is bool
+  bool narrow = false;    // has a shorter form for results that are rounded to narrow floats
 };
 const OpFacts& facts(Op op);
 
@@ -49,6 +50,7 @@ struct Value {
   Monoid monoid = Monoid::add;  // reduce, scan
   bool reverse = false;         // scan: from the last point to the first
   bool exclusive = false;       // scan: without the point itself
+  bool narrow = false;          // math: the shorter form, of an op on narrow floats
   AxisSet axes = 0;
   AxisSet over = 0;  // reduce, scan: the axes it runs along
   ValueId a = kNone, b = kNone, c = kNone;

@@ -214,6 +214,7 @@ class KernelParser {
     if (take(text, "bitcast")) return (void)b_.bitcast(operand(text), type);
     if (take(text, "reduce")) return over_axes(text, false);
     if (take(text, "scan")) return over_axes(text, true);
+    bool narrow = take(text, "narrow");
     std::string_view name = text.substr(0, text.find(' '));
     for (int i = 0; i < kOps; ++i) {
       Op op = static_cast<Op>(i);
@@ -222,9 +223,12 @@ class KernelParser {
       std::vector<std::string_view> parts = split(text, ",");
       if (parts.size() != static_cast<size_t>(facts(op).operands))
         wrong("wrong number of operands", whole);
-      if (parts.size() == 1) return (void)b_.unary(op, operand(parts[0]));
-      if (parts.size() == 2) return (void)b_.binary(op, operand(parts[0]), operand(parts[1]));
-      return (void)b_.ternary(op, operand(parts[0]), operand(parts[1]), operand(parts[2]));
+      if (parts.size() == 1) b_.unary(op, operand(parts[0]));
+      if (parts.size() == 2) b_.binary(op, operand(parts[0]), operand(parts[1]));
+      if (parts.size() == 3)
+        b_.ternary(op, operand(parts[0]), operand(parts[1]), operand(parts[2]));
+      b_.kernel().values.back().narrow = narrow;
+      return;
     }
     wrong("unknown operation", whole);
   }

@@ -113,7 +113,7 @@ class KernelPrinter {
       default:
         break;
     }
-    std::string out = format("{} v{}", facts(v.op).name, v.a);
+    std::string out = format("{}{} v{}", v.narrow ? "narrow " : "", facts(v.op).name, v.a);
     if (facts(v.op).operands > 1) out += format(", v{}", v.b);
     if (facts(v.op).operands > 2) out += format(", v{}", v.c);
     return out;

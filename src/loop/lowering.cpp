@@ -15,6 +15,7 @@ Lowering::Lowering(std::string name, Types in_types, Types out_types)
     : b(std::move(name)), in(in_types), out(out_types) {
   for (size_t i = 0; i < in.size(); ++i) add_tensor(b, format("x{}", i), *in[i], false);
   for (size_t i = 0; i < out.size(); ++i) add_tensor(b, format("y{}", i), *out[i], true);
+  if (!out.empty()) b.compute_for(out[0]->dtype);
 }
 
 Coords Lowering::loops(const Shape& shape, AxisKind kind) {

@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "loop/macro_value.h"
 #include "loop/math.h"
+#include "loop/math_narrow.h"
 
 namespace tn::loop {
 namespace {
@@ -52,6 +53,10 @@ V expand_hyperbolic(Op op, V x, V y) {
       return math::lgamma(x);
     case Op::sigmoid:
       return math::sigmoid(x);
+    case Op::gelu:
+      return math::gelu(x);
+    case Op::gelu_slope:
+      return math::gelu_slope(x);
     default:
       return expand_binary(op, x, y);
   }
@@ -100,5 +105,14 @@ V expand_op(Op op, V x, V y) {
 
 Macro<float> expand(Op op, Macro<float> x, Macro<float> y) { return expand_op(op, x, y); }
 Macro<double> expand(Op op, Macro<double> x, Macro<double> y) { return expand_op(op, x, y); }
+
+Macro<float> expand_narrow(Op op, Macro<float> x) {
+  Macro<float> made;
+  generic::math::visit_narrow([&](Op of, auto f) {
+    if (of == op) made = f(x);
+  });
+  invariant(made.node != kNone, "macros: no narrow form of {}", facts(op).name);
+  return made;
+}
 
 }  // namespace tn::loop

@@ -149,6 +149,8 @@ inline Macro<double> to_float(Macro<int64_t> i) {
 
 /// The definition of a math op; `y` is used by those of two operands.
 Macro<float> expand(Op op, Macro<float> x, Macro<float> y);
+/// Its narrow form.
+Macro<float> expand_narrow(Op op, Macro<float> x);
 Macro<double> expand(Op op, Macro<double> x, Macro<double> y);
 
 }  // namespace tn::loop

@@ -45,6 +45,7 @@ class MathExpansion {
   ValueId macro(const Value& v) {
     MacroNode x = pool_.of_value(number(v.a));
     MacroNode y = facts(v.op).operands > 1 ? pool_.of_value(number(v.b)) : x;
+    if (v.narrow) return pool_.materialise(expand_narrow(v.op, Macro<float>{x}).node);
     if (v.type == DType::f32)
       return pool_.materialise(expand(v.op, Macro<float>{x}, Macro<float>{y}).node);
     return pool_.materialise(expand(v.op, Macro<double>{x}, Macro<double>{y}).node);

@@ -1,12 +1,14 @@
 #pragma once
 // The elementary functions, each one template over a value type of f32 or f64 width.
 //
-// Bounds: f32 exp, exp2, log and sqrt within 1 ulp, the rest within 2; f64 within 2 ulp, erfinv
-// within 8. Special values as in C99. Nothing here branches on a value, so a native loop vectorises
-// and a builder type records the same operations: see math_primitives.h for what a type must offer.
+// Bounds: f32 exp, exp2, log and sqrt within 1 ulp, the rest within 2, gelu within 4.5 where it is
+// not tiny; f64 within 2 ulp, erfinv within 8, gelu within 4 of normal results. Special values as
+// in C99. Nothing here branches on a value, so a native loop vectorises and a builder type records
+// the same operations: see math_primitives.h for what a type must offer.
 
 #include "loop/math_angle.h"
 #include "loop/math_f64_lgamma.h"
+#include "loop/math_gelu.h"
 
 namespace tn::TN_LEVEL::math {
 

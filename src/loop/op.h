@@ -16,6 +16,7 @@ enum class Op : uint8_t {
   // unary math, on f32 and f64: macros over the operations above and below (loop/math.h)
   exp, exp2, expm1, log, log2, log10, log1p, rsqrt, cbrt, sin, cos, tan, asin, acos, atan,
   sinh, cosh, tanh, asinh, acosh, atanh, erf, erfc, erfinv, lgamma, sigmoid,
+  gelu, gelu_slope,  // x times the normal distribution function of x, and the derivative of that
   // binary
   add, sub, mul, div,        // integer division truncates; by zero it gives 0
   rem,                       // of the truncating division; by zero it gives 0

@@ -95,6 +95,8 @@ class Verifier {
     bool narrow = is_float(a.type) && a.type != DType::f32 && a.type != DType::f64;
     need(!narrow, "arithmetic on {}", a.type);
     if (facts(v.op).math) need(is_float(a.type), "{} of {}", facts(v.op).name, a.type);
+    bool shorter = facts(v.op).narrow && a.type == DType::f32;
+    need(!v.narrow || shorter, "no narrow {} of {}", facts(v.op).name, a.type);
   }
 
   void check_store(const Store& store) {

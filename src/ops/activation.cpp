@@ -93,16 +93,29 @@ constexpr auto silu_def = Elementwise<>{
 };
 TN_OP(silu);
 
+constexpr auto gelu_slope_def = Elementwise<>{
+    .doc = "The derivative of `gelu`: `erfc(-x / sqrt(2)) / 2 + x * exp(-x**2 / 2) / sqrt(2 pi)`.",
+    .types = floats,
+    .operands = Operands::inexact,
+    .scalar = [](S x) { return sc::gelu_slope(x); },
+    .partials = {[](T t, T x) {
+      return times_slope(t, x, [](T v) {
+        Tensor squared = v * v;
+        return (2 - squared) * tn::exp(squared * -0.5) * (M_SQRT1_2 * M_2_SQRTPI / 2);
+      });
+    }},
+    .surface = false,
+    .samples = {{"f32[2,3]"}, {"f32[4]", "", -6, 6}},
+};
+TN_OP(gelu_slope);
+
 constexpr auto gelu_def = Elementwise<>{
     .doc = "`x` times the normal distribution function of `x`: `x * erfc(-x / sqrt(2)) / 2`.",
     .types = floats,
     .operands = Operands::inexact,
-    .scalar = [](S x) { return x * 0.5 * sc::erfc(x * -M_SQRT1_2); },
+    .scalar = [](S x) { return sc::gelu(x); },
     .partials = {[](T t, T x) {
-      return times_slope(t, x, [](T v) {
-        Tensor density = tn::exp(v * v * -0.5) * (M_SQRT1_2 * M_2_SQRTPI / 2);
-        return tn::erfc(v * -M_SQRT1_2) * 0.5 + v * density;
-      });
+      return times_slope(t, x, [](T v) { return emit(gelu_slope, {v}); });
     }},
     .samples = {{"f32[2,3]"}, {"f32[4]", "", -6, 6}},
 };

@@ -50,6 +50,7 @@ struct Elementwise {
   DerivativeRule<A> jvp = {};
   Gradient gradient = Gradient::by_rule;
   Precision precision = Precision::any;
+  bool surface = true;
   List<Sample, 8> samples;
 
   constexpr Definition define(std::string_view name) const {
@@ -67,7 +68,8 @@ struct Elementwise {
     d.rules.scalar = scalar.f, d.rules.complex = complex.f, d.rules.prepare = prepare.f,
     d.rules.samples = samples;
     d.rules.partials = partials_of<A>(partials), d.op.linear = linear, d.rules.adjoint = adjoint.f;
-    d.rules.jvp = jvp.f, d.op.gradient = gradient, d.op.precision = precision;
+    d.rules.jvp = jvp.f, d.op.gradient = gradient, d.op.precision = precision,
+    d.op.surface = surface;
     bool varies = types.has(Kind::floating) && result != ResultType::boolean;
     if (!varies) d.op.gradient = Gradient::zero;
     must(d.op.gradient != Gradient::by_rule || jvp.given || partials.size() == scalar.arity ||

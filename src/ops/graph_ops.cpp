@@ -80,6 +80,7 @@ constexpr const OpDef* kGraphOps[] = {
     &ops::fmod,
     &ops::gather,
     &ops::gelu,
+    &ops::gelu_slope,
     &ops::gelu_tanh,
     &ops::greater,
     &ops::greater_equal,

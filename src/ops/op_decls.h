@@ -321,6 +321,8 @@ extern const OpDef gcd;
 extern const OpRules gcd_rules;
 extern const OpDef gelu;
 extern const OpRules gelu_rules;
+extern const OpDef gelu_slope;
+extern const OpRules gelu_slope_rules;
 extern const OpDef gelu_tanh;
 extern const OpRules gelu_tanh_rules;
 extern const OpDef geomspace;

@@ -169,6 +169,7 @@ constexpr Pair kRules[] = {
     {&ops::gaussian_nll_loss, &ops::gaussian_nll_loss_rules},
     {&ops::gcd, &ops::gcd_rules},
     {&ops::gelu, &ops::gelu_rules},
+    {&ops::gelu_slope, &ops::gelu_slope_rules},
     {&ops::gelu_tanh, &ops::gelu_tanh_rules},
     {&ops::geomspace, &ops::geomspace_rules},
     {&ops::greater, &ops::greater_rules},

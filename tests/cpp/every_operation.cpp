@@ -9,9 +9,10 @@ constexpr DType kTypes[] = {DType::b1,     DType::i8,  DType::i16,  DType::i32, 
                             DType::u8,     DType::u16, DType::u32,  DType::u64, DType::f8e4m3,
                             DType::f8e5m2, DType::f16, DType::bf16, DType::f32, DType::f64};
 
-/// y = op(x0, x1, x2), with operands of `type`.
-Kernel kernel_of(Op op, DType type, int64_t n) {
+/// y = op(x0, x1, x2), with operands of `type`; of math the narrow form if wanted.
+Kernel kernel_of(Op op, DType type, int64_t n, bool narrow = false) {
   Builder b("op");
+  if (narrow) b.compute_for(DType::bf16);
   int axis = b.add_axis(n);
   S x[3];
   for (int k = 0; k < 3; ++k) x[k] = b.load(b.add_buffer(format("x{}", k), type, n), b.axis(axis));
@@ -73,6 +74,9 @@ std::vector<OperationKernel> every_operation(int64_t n) {
     for (DType type : kTypes)
       if (Op op = static_cast<Op>(k); is_defined(op, type))
         all.push_back({op, type, kernel_of(op, type, n)});
+  for (int k = 0; k < kOps; ++k)
+    if (Op op = static_cast<Op>(k); facts(op).narrow)
+      all.push_back({op, DType::f32, kernel_of(op, DType::f32, n, true)});
   return all;
 }
 

@@ -10,7 +10,8 @@ struct OperationKernel {
   Kernel kernel;
 };
 
-/// y = op(x0, x1, x2) over `n` points, for all operations and types that go together.
+/// y = op(x0, x1, x2) over `n` points, for all operations and types that go together, and for the
+/// narrow forms of math.
 std::vector<OperationKernel> every_operation(int64_t n);
 std::vector<OperationKernel> every_cast(int64_t n);
 

@@ -76,8 +76,9 @@ bool has_math(const Kernel& kernel) {
                      [](const Value& v) { return facts(v.op).math; });
 }
 
-Kernel kernel_of(Op op, DType type, int64_t n) {
+Kernel kernel_of(Op op, DType type, int64_t n, bool narrow = false) {
   Builder b("f");
+  if (narrow) b.compute_for(DType::bf16);
   int axis = b.add_axis(n), in = b.add_buffer("x", type, n), in2 = b.add_buffer("z", type, n);
   int out = b.add_buffer("y", type, n, true);
   S x = b.load(in, b.axis(axis)), z = b.load(in2, b.axis(axis));
@@ -86,8 +87,9 @@ Kernel kernel_of(Op op, DType type, int64_t n) {
 }
 
 template <class T>
-void compare(Op op, DType type) {
+void compare(Op op, DType type, bool narrow = false) {
   CAPTURE(facts(op).name);
+  CAPTURE(narrow);
   CAPTURE(size_of(type));
   // The second operand meets every special value of the first.
   std::vector<T> x = inputs<T>(4000, 1), z = inputs<T>(4000, 2), special = special_values<T>();
@@ -96,7 +98,8 @@ void compare(Op op, DType type) {
       x.push_back(a);
       z.push_back(b);
     }
-  Kernel kernel = kernel_of(op, type, static_cast<int64_t>(x.size()));
+  Kernel kernel = kernel_of(op, type, static_cast<int64_t>(x.size()), narrow);
+  CHECK(to_text(parse_kernel(to_text(kernel))) == to_text(kernel));
   Kernel plain = expand_math(kernel);
   CHECK_FALSE(has_math(plain));
   CHECK(to_text(parse_kernel(to_text(plain))) == to_text(plain));
@@ -126,9 +129,51 @@ TEST_CASE("expanded math has the bits of the macros") {
     if (!facts(op).math) continue;
     compare<float>(op, DType::f32);
     compare<double>(op, DType::f64);
+    if (facts(op).narrow) compare<float>(op, DType::f32, true);
     ++count;
   }
-  CHECK(count == 31);
+  CHECK(count == 33);
+}
+
+TEST_CASE("the operations of math functions that bound a GPU") {
+  // Without what costs nothing there: leaves, bits taken as numbers, and signs.
+  auto operations = [](Op op, bool narrow) {
+    Kernel plain = expand_math(kernel_of(op, DType::f32, 8, narrow));
+    return std::ranges::count_if(plain.values, [](const Value& v) {
+      CHECK(v.op != Op::div);
+      CHECK(v.op != Op::round);
+      return facts(v.op).operands > 0 && v.op != Op::bitcast && v.op != Op::neg && v.op != Op::abs;
+    });
+  };
+  CHECK(operations(Op::gelu, false) == 41);
+  CHECK(operations(Op::gelu_slope, false) == 44);
+  struct Narrow {
+    Op op;
+    int count;
+  };
+  constexpr Narrow kNarrow[] = {{Op::exp, 14},  {Op::sigmoid, 21}, {Op::tanh, 22}, {Op::erf, 20},
+                                {Op::gelu, 24}, {Op::log, 26},     {Op::log1p, 25}};
+  for (Narrow n : kNarrow) {
+    CAPTURE(facts(n.op).name);
+    CHECK(operations(n.op, true) == n.count);
+  }
+}
+
+TEST_CASE("math of ops on narrow floats has the narrow form") {
+  Builder b("f");
+  int axis = b.add_axis(8), in = b.add_buffer("x", DType::f32, 8);
+  S x = b.load(in, b.axis(axis));
+  auto is_narrow = [&](S s) { return b.value(s).narrow; };
+  CHECK_FALSE(is_narrow(sc::exp(x)));
+  for (DType type : {DType::f16, DType::bf16}) {
+    b.compute_for(type);
+    CHECK(is_narrow(sc::exp(x)));
+    CHECK(is_narrow(sc::gelu(x)));
+    CHECK_FALSE(is_narrow(sc::sin(x)));  // there is none
+    CHECK_FALSE(is_narrow(sc::exp(sc::cast(x, DType::f64))));
+  }
+  b.compute_for(DType::f32);
+  CHECK_FALSE(is_narrow(sc::exp(x)));
 }
 
 TEST_CASE("indices, masks and stores follow their values through an expansion") {

@@ -2,6 +2,7 @@
 // Every math function as a block kernel of the level this header is compiled for.
 
 #include "loop/math_block.h"
+#include "loop/math_narrow.h"
 
 namespace tn::math_test {
 
@@ -17,11 +18,19 @@ struct BinaryKernel {
   void (*f64)(const double*, const double*, double*, int64_t);
 };
 
+/// The form for results that are rounded to f16 or bf16.
+struct NarrowKernel {
+  loop::Op op;
+  void (*f32)(const float*, float*, int64_t);
+};
+
 struct Kernels {
   const UnaryKernel* unary;
   int unary_count;
   const BinaryKernel* binary;
   int binary_count;
+  const NarrowKernel* narrow;
+  int narrow_count;
 };
 
 Kernels kernels_v3();
@@ -32,6 +41,7 @@ Kernels kernels_v4();
 namespace tn::TN_LEVEL::math_test {
 
 using tn::math_test::BinaryKernel;
+using tn::math_test::NarrowKernel;
 using tn::math_test::UnaryKernel;
 
 // Calls visit(name, function) for every function of one argument.
@@ -67,6 +77,8 @@ void visit_unary(Visit visit) {
   visit("erfinv", [](auto x) { return math::erfinv(x); });
   visit("lgamma", [](auto x) { return math::lgamma(x); });
   visit("sigmoid", [](auto x) { return math::sigmoid(x); });
+  visit("gelu", [](auto x) { return math::gelu(x); });
+  visit("gelu_slope", [](auto x) { return math::gelu_slope(x); });
 }
 
 template <class Visit>
@@ -98,7 +110,14 @@ inline tn::math_test::Kernels kernels() {
                                 math::block(F{}, a, b, out, n);
                               }};
   });
-  return {unary, unary_count, binary, binary_count};
+  static NarrowKernel narrow[16];
+  int narrow_count = 0;
+  math::visit_narrow([&](loop::Op op, auto f) {
+    using F = decltype(f);
+    narrow[narrow_count++] = {
+        op, [](const float* in, float* out, int64_t n) { math::block(F{}, in, out, n); }};
+  });
+  return {unary, unary_count, binary, binary_count, narrow, narrow_count};
 }
 
 }  // namespace tn::TN_LEVEL::math_test

@@ -63,6 +63,19 @@ inline void big_sigmoid(Big& r, const Big& x) {
   mpfr_ui_div(r.v, 1, r.v, MPFR_RNDN);
 }
 
+inline void big_gelu(Big& r, const Big& x) {
+  if (mpfr_inf_p(x.v) && mpfr_signbit(x.v)) {
+    mpfr_set_zero(r.v, -1);
+    return;
+  }
+  mpfr_sqrt_ui(r.v, 2, MPFR_RNDN);
+  mpfr_div(r.v, x.v, r.v, MPFR_RNDN);
+  mpfr_neg(r.v, r.v, MPFR_RNDN);
+  mpfr_erfc(r.v, r.v, MPFR_RNDN);
+  mpfr_mul(r.v, r.v, x.v, MPFR_RNDN);
+  mpfr_div_2ui(r.v, r.v, 1, MPFR_RNDN);
+}
+
 // Newton's iteration on erf(r) = x, on erfc for the digits near 1.
 inline void big_erfinv(Big& r, const Big& x) {
   if (mpfr_cmpabs_ui(x.v, 1) >= 0 || mpfr_zero_p(x.v) || mpfr_nan_p(x.v)) {

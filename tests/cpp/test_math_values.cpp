@@ -156,6 +156,17 @@ const Special kSpecial[] = {
     {"sigmoid", kInfinity, 1},
     {"sigmoid", -kInfinity, 0},
     {"sigmoid", kNotANumber, kNotANumber},
+    {"gelu", 0, 0},
+    {"gelu", -0.0, -0.0},
+    {"gelu", 40, 40},
+    {"gelu", -40, -0.0},
+    {"gelu", kInfinity, kInfinity},
+    {"gelu", -kInfinity, -0.0},
+    {"gelu", kNotANumber, kNotANumber},
+    {"gelu_slope", 0, 0.5},
+    {"gelu_slope", 40, 1},
+    {"gelu_slope", kInfinity, 1},
+    {"gelu_slope", kNotANumber, kNotANumber},
 };
 
 const UnaryKernel& find(const std::string& name) {
@@ -248,6 +259,12 @@ void check_same_bits(const Kernels& level, const std::vector<T>& x, F pick) {
     pick(level.unary[k])(x.data(), b.data(), x.size());
     compare(base.unary[k].name);
   }
+  for (int k = 0; k < base.narrow_count; ++k)
+    if constexpr (std::is_same_v<T, float>) {
+      base.narrow[k].f32(x.data(), a.data(), x.size());
+      level.narrow[k].f32(x.data(), b.data(), x.size());
+      compare("narrow");
+    }
   for (int k = 0; k < base.binary_count; ++k) {
     pick(base.binary[k])(x.data(), second.data(), a.data(), x.size());
     pick(level.binary[k])(x.data(), second.data(), b.data(), x.size());
@@ -293,6 +310,7 @@ TEST_CASE("a builder type sees only the listed primitives and gives the native b
   };
   generic::math_test::visit_unary(check);
   generic::math_test::visit_binary(both);
+  math::visit_narrow([&](loop::Op, auto f) { check_traced("narrow", f, x); });
 }
 
 }  // namespace

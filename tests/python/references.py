@@ -337,7 +337,7 @@ REFERENCES = (
         "sigmoid": sigmoid,
         "log_sigmoid": lambda x: -softplus(-x),
         "silu": lambda x: x * sigmoid(x),
-        "gelu": lambda x: x * erfc(-x / math.sqrt(2)) / 2,
+        "gelu": lambda x: np.maximum(x, -40) * erfc(-x / math.sqrt(2)) / 2,
         "gelu_tanh": gelu_tanh,
         "softplus": softplus,
         "softsign": lambda x: x / (1 + np.abs(x)),

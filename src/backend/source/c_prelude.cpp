@@ -70,8 +70,12 @@ class Parts {
     for (int i = 0; i < loop::kOps; ++i) {
       auto op = static_cast<loop::Op>(i);
       if (!loop::facts(op).math) continue;
-      for (DType type : {DType::f32, DType::f64})
-        add(math_c(op, type), {format("tn_{}_{}(", loop::facts(op).name, type)});
+      auto add_form = [&](DType type, bool narrow) {
+        add(math_c(op, type, narrow), {c_math_name(op, type, narrow) + "("});
+      };
+      add_form(DType::f32, false);
+      add_form(DType::f64, false);
+      if (loop::facts(op).narrow) add_form(DType::f32, true);
     }
   }
 

@@ -157,7 +157,8 @@ class KernelPrinter {
                       name(v.c));
       default:
         if (facts(v.op).math)
-          return format("tn_{}_{}({}{}{})", facts(v.op).name, v.type, a, b.empty() ? "" : ", ", b);
+          return format("{}({}{}{})", c_math_name(v.op, v.type, v.narrow), a, b.empty() ? "" : ", ",
+                        b);
         return operands == 1 ? c_unary(v.op, value(v.a).type, a)
                              : c_binary(v.op, value(v.a).type, a, b);
     }
@@ -482,16 +483,20 @@ std::string kernel_c(const Kernel& kernel, std::string_view function) {
   return KernelPrinter(kernel, function).text();
 }
 
-std::string math_c(loop::Op op, DType type) {
+std::string c_math_name(loop::Op op, DType type, bool narrow) {
+  return narrow ? format("tn_{}_narrow", facts(op).name) : format("tn_{}_{}", facts(op).name, type);
+}
+
+std::string math_c(loop::Op op, DType type, bool narrow) {
   Builder b("math");
   int axis = b.add_axis(1);
   S x[2];
   for (int k = 0; k < facts(op).operands; ++k)
     x[k] = b.load(b.add_buffer(format("x{}", k), type, 1), b.axis(axis));
+  if (narrow) b.compute_for(DType::bf16);
   S y = facts(op).operands == 1 ? b.unary(op, x[0]) : b.binary(op, x[0], x[1]);
   b.store(b.add_buffer("y", type, 1, true), b.axis(axis), y);
-  return KernelPrinter(expand_math(b.finish()), format("tn_{}_{}", facts(op).name, type))
-      .scalar_text();
+  return KernelPrinter(expand_math(b.finish()), c_math_name(op, type, narrow)).scalar_text();
 }
 
 }  // namespace tn::source

@@ -18,7 +18,9 @@ std::string c_prelude(std::string_view functions);
 /// has some)`. Sizes are constants. Arguments hold the bits of their element types.
 std::string kernel_c(const loop::Kernel& kernel, std::string_view function);
 
-/// A math function of f32 or f64, `tn_exp_f32`, spelled out: with the same bits wherever it runs.
-std::string math_c(loop::Op op, DType type);
+/// A math function of f32 or f64, `tn_exp_f32`, or its narrow form, `tn_exp_narrow`.
+std::string c_math_name(loop::Op op, DType type, bool narrow);
+/// It spelled out: with the same bits wherever it runs.
+std::string math_c(loop::Op op, DType type, bool narrow);
 
 }  // namespace tn::source

@@ -29,6 +29,11 @@ def _integer_remainder(x, y):
     return jnp.where(y == 0, 0, lax.rem(*jnp.broadcast_arrays(x, jnp.where(y == 0, 1, y))))
 
 
+def _gelu_slope(x):
+    density = jnp.exp(x * x * -0.5) * 0.3989422804014327
+    return lax.erfc(x * -0.7071067811865476) * 0.5 + x * density
+
+
 def _shift_left(x, count):
     inside = (count >= 0) & (count < 8 * x.dtype.itemsize)
     return jnp.where(inside, x << jnp.where(inside, count, 0), 0)

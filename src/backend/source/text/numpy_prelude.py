@@ -55,6 +55,15 @@ def _erfc(x):
     return np.vectorize(math.erfc, otypes=[x.dtype])(x)
 
 
+def _gelu(x):
+    return x * 0.5 * _erfc(x * -0.7071067811865476)
+
+
+def _gelu_slope(x):
+    density = np.exp(x * x * -0.5) * 0.3989422804014327
+    return _erfc(x * -0.7071067811865476) * 0.5 + x * density
+
+
 def _erfinv(x):
     y = np.asarray(x, np.float64)
     tail = np.log1p(-y * y)
