@@ -1,5 +1,6 @@
 // PTX of kernels: the assembler takes it and needs no memory for registers.
 #include <cstdlib>
+#include <sstream>
 
 #include "backend/cuda/prebuilt/prebuilt.h"
 #include "every_operation.h"
@@ -59,6 +60,88 @@ TEST_CASE("cuda ptx: the assembler takes it, without spills") {
     Kernel kernel = random_kernel(9000 + 37 * seed);
     CAPTURE(to_text(kernel));
     CHECK(fault_of(kernel, seed % 2 ? 80 : 90) == "");
+  }
+}
+
+/// Instructions of PTX for an element of a flat kernel. Signs and constants are parts of others.
+static double instructions_for_an_element(const std::string& text) {
+  Kernel kernel = parse_kernel(text);
+  cuda::Schedule schedule = cuda::make_schedule({&kernel});
+  REQUIRE(schedule.parts.size() == 1);
+  REQUIRE(schedule.parts[0].mode == cuda::Mode::flat);
+  std::istringstream lines(cuda::generate(schedule, 90).ptx);
+  int64_t count = 0;
+  for (std::string line, word; std::getline(lines, line);) {
+    std::istringstream words(line);
+    if (words >> word && line.ends_with(";")) {
+      bool free = word.starts_with("neg.") || word.starts_with("abs.") || word.starts_with("mov.");
+      count += !free && !word.starts_with(".");
+    }
+  }
+  return static_cast<double>(count) / (schedule.parts[0].vector * schedule.parts[0].unroll);
+}
+
+// A GPU has time for about 7.5 instructions while a byte is read or written (note 38).
+TEST_CASE("cuda ptx: instructions that memory leaves time for") {
+  std::string gelu = R"(kernel gelu(x: f32[4194304]) -> (y: f32[4194304]) {
+  axes p0:4194304 par
+  v0 = load x[p0] : f32
+  v1 = gelu v0 : f32
+  store y[p0] = v1
+})";
+  std::string narrow_gelu = R"(kernel gelu(x: bf16[4194304]) -> (y: bf16[4194304]) {
+  axes p0:4194304 par
+  v0 = load x[p0] : bf16
+  v1 = cast v0 : f32
+  v2 = narrow gelu v1 : f32
+  v3 = cast v2 : bf16
+  store y[p0] = v3
+})";
+  std::string swiglu = R"(kernel swiglu(x: bf16[4194304], z: bf16[4194304]) -> (y: bf16[4194304]) {
+  axes p0:4194304 par
+  v0 = load x[p0] : bf16
+  v1 = cast v0 : f32
+  v2 = narrow sigmoid v1 : f32
+  v3 = mul v1, v2 : f32
+  v4 = cast v3 : bf16
+  v5 = cast v4 : f32
+  v6 = load z[p0] : bf16
+  v7 = cast v6 : f32
+  v8 = mul v5, v7 : f32
+  v9 = cast v8 : bf16
+  store y[p0] = v9
+})";
+  std::string chain = R"(kernel chain(x: bf16[4194304]) -> (y: bf16[4194304]) {
+  axes p0:4194304 par
+  v0 = load x[p0] : bf16
+  v1 = cast v0 : f32
+  v2 = constant 1.5 : f32
+  v3 = mul v1, v2 : f32
+  v4 = cast v3 : bf16
+  v5 = cast v4 : f32
+  v6 = constant 0.25 : f32
+  v7 = add v5, v6 : f32
+  v8 = cast v7 : bf16
+  v9 = cast v8 : f32
+  v10 = mul v9, v1 : f32
+  v11 = cast v10 : bf16
+  v12 = cast v11 : f32
+  v13 = constant 1 : f32
+  v14 = sub v12, v13 : f32
+  v15 = cast v14 : bf16
+  store y[p0] = v15
+})";
+  struct Row {
+    const char* name;
+    const std::string& kernel;
+    double most;
+  };
+  for (const Row& row : {Row{"gelu", gelu, 60}, Row{"bf16 gelu", narrow_gelu, 30},
+                         Row{"bf16 swiglu", swiglu, 45}, Row{"bf16 chain", chain, 30}}) {
+    double count = instructions_for_an_element(row.kernel);
+    MESSAGE(std::string(row.name) << ": " << count);
+    CHECK(count <= row.most);
+    CHECK(count > 1);
   }
 }
 

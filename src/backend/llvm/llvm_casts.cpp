@@ -1,4 +1,6 @@
 // Conversions between element types.
+#include <llvm/IR/PatternMatch.h>
+
 #include <cmath>
 
 #include "backend/llvm/llvm_ops.h"
@@ -71,7 +73,41 @@ Value* Ops::widen(Value* a, DType from) {
   return b.CreateBitCast(wide, shaped(b.getFloatTy(), a));
 }
 
+/// The narrow number that `wide` was made of, of the type `narrow`; null where there is none.
+static Value* narrow_source(llvm::IRBuilderBase& b, Value* wide, Type* narrow) {
+  using namespace llvm::PatternMatch;
+  if (auto* number = llvm::dyn_cast<ConstantFP>(wide)) {
+    llvm::APFloat value = number->getValueAPF();
+    bool loses = false;
+    value.convert(narrow->getFltSemantics(), llvm::APFloat::rmNearestTiesToEven, &loses);
+    return loses || value.isNaN() ? nullptr : ConstantFP::get(narrow, value);
+  }
+  Value* from = nullptr;
+  if (match(wide, m_FPExt(m_Value(from)))) return from->getType() == narrow ? from : nullptr;
+  bool is_shifted = match(wide, m_BitCast(m_Shl(m_ZExt(m_Value(from)), m_SpecificInt(16))));
+  bool is_bfloat = is_shifted && narrow->isBFloatTy() && from->getType()->isIntegerTy(16);
+  return is_bfloat ? b.CreateBitCast(from, narrow) : nullptr;
+}
+
+/// `wide`, a sum, difference or product of narrow numbers, computed in their type: f32 has more
+/// than twice their digits, so to round it first changes nothing. Null: it is something else.
+static Value* narrow_arithmetic(llvm::IRBuilderBase& b, Value* wide, Type* narrow) {
+  auto* op = llvm::dyn_cast<llvm::BinaryOperator>(wide);
+  if (!op || !op->getType()->isFloatTy()) return nullptr;
+  auto code = op->getOpcode();
+  if (code != llvm::Instruction::FAdd && code != llvm::Instruction::FSub &&
+      code != llvm::Instruction::FMul)
+    return nullptr;
+  Value* x = narrow_source(b, op->getOperand(0), narrow);
+  Value* y = x ? narrow_source(b, op->getOperand(1), narrow) : nullptr;
+  return y ? b.CreateBinOp(code, x, y) : nullptr;
+}
+
 Value* Ops::narrow(Value* a, DType to) {
+  if (has_narrow_math_ && (to == DType::f16 || to == DType::bf16)) {
+    Type* type = to == DType::f16 ? b.getHalfTy() : b.getBFloatTy();
+    if (Value* made = narrow_arithmetic(b, a, type)) return b.CreateBitCast(made, b.getInt16Ty());
+  }
   if (to == DType::f16 && has_half_)
     return b.CreateBitCast(b.CreateFPTrunc(a, shaped(b.getHalfTy(), a)), shaped(b.getInt16Ty(), a));
   if (to == DType::f16) return narrow_bits<Float16Format>(a);

@@ -187,8 +187,34 @@ Value* Ops::shift(bool left, bool is_signed, Value* x, Value* count) {
   return b.CreateAShr(x, b.CreateSelect(inside, count, word(x, bits - 1)));
 }
 
+/// x limited by a constant: `x < c ? c : x`, `c < x ? c : x` or `x < c ? x : c`. GPUs have one
+/// instruction for each, which treats NaN alike: the first two keep it, the last gives c. Of zeros
+/// `x < 0 ? -0 : x` is one, since -0 is less than 0 there. Null: it is something else.
+static Value* limited(llvm::IRBuilderBase& b, Value* condition, Value* yes, Value* no) {
+  auto* test = llvm::dyn_cast<llvm::FCmpInst>(condition);
+  if (!test || test->getPredicate() != llvm::CmpInst::FCMP_OLT) return nullptr;
+  Value *left = test->getOperand(0), *right = test->getOperand(1);
+  bool below = llvm::isa<ConstantFP>(right);  // x < c
+  auto* limit = llvm::dyn_cast<ConstantFP>(below ? right : left);
+  Value* x = below ? left : right;
+  if (!limit || limit->isNaN() || llvm::isa<ConstantFP>(x)) return nullptr;
+  if (limit->isZero()) {
+    auto* zero = llvm::dyn_cast<ConstantFP>(yes);
+    bool is_limit = below && no == x && zero && zero->isZero() && zero->isNegative();
+    return is_limit ? b.CreateBinaryIntrinsic(llvm::Intrinsic::maximum, x, zero) : nullptr;
+  }
+  ID keeping = below ? llvm::Intrinsic::maximum : llvm::Intrinsic::minimum;
+  if (yes == limit && no == x) return b.CreateBinaryIntrinsic(keeping, x, limit);
+  if (below && yes == x && no == limit)
+    return b.CreateBinaryIntrinsic(llvm::Intrinsic::minnum, x, limit);
+  return nullptr;
+}
+
 Value* Ops::select(Value* condition, Value* yes, Value* no) {
-  return b.CreateSelect(condition, yes, no);
+  llvm::StringRef target = b.GetInsertBlock()->getModule()->getTargetTriple();
+  bool gpu = target.starts_with("nvptx");
+  Value* made = gpu ? limited(b, condition, yes, no) : nullptr;
+  return made ? made : b.CreateSelect(condition, yes, no);
 }
 
 Value* Ops::fma(Value* x, Value* y, Value* z) {

@@ -13,8 +13,13 @@ inline bool is_signed(DType type) { return kind_of(type) == Kind::integer; }
 class Ops {
  public:
   /// `has_half`: the machine converts between f16 and f32, and where `has_bfloat` bf16 too.
-  Ops(llvm::IRBuilder<>& builder, bool has_half, bool has_bfloat = false)
-      : b(builder), has_half_(has_half), has_bfloat_(has_bfloat) {}
+  /// `has_narrow_math`: it adds and multiplies in them.
+  Ops(llvm::IRBuilder<>& builder, bool has_half, bool has_bfloat = false,
+      bool has_narrow_math = false)
+      : b(builder),
+        has_half_(has_half),
+        has_bfloat_(has_bfloat),
+        has_narrow_math_(has_narrow_math) {}
 
   /// Of one element, in registers and in memory.
   llvm::Type* type(DType type) const;
@@ -67,7 +72,7 @@ class Ops {
   llvm::Constant* word(llvm::Value* like, uint64_t bits) const;
 
   llvm::IRBuilder<>& b;
-  bool has_half_, has_bfloat_;
+  bool has_half_, has_bfloat_, has_narrow_math_;
 };
 
 }  // namespace tn::codegen

@@ -23,7 +23,7 @@ Emitted emit(const Schedule& s, const Machine& machine) {
   out.numbers.symbols = s.symbols;
   for (Dim room : s.rooms) out.numbers.rooms.push_back(size_program(room, s.symbols));
   for (size_t k = 0; k < s.parts.size(); ++k) {
-    Emitter emitter(s, s.parts[k], *out.module, machine.kind == Machine::Kind::x86);
+    Emitter emitter(s, s.parts[k], *out.module, machine);
     out.numbers.entries.push_back(emitter.emit(format("part{}", k)));
   }
   out.verify(s.parts[0].kernel.name);

@@ -8,12 +8,15 @@ using loop::axis_bit;
 using loop::AxisSet;
 using loop::Op;
 
-Emitter::Emitter(const Schedule& schedule, const Part& part, llvm::Module& module, bool simulated)
+// LLVM knows arithmetic on bf16 from sm_90 on.
+Emitter::Emitter(const Schedule& schedule, const Part& part, llvm::Module& module,
+                 const codegen::Machine& machine)
     : s_(schedule),
       p_(part),
       b_(module.getContext()),
-      ops_(b_, true, !simulated),
-      threads_(b_, module, simulated) {}
+      ops_(b_, true, machine.kind == codegen::Machine::Kind::nvptx,
+           machine.kind == codegen::Machine::Kind::nvptx && machine.arch >= 90),
+      threads_(b_, module, machine.kind == codegen::Machine::Kind::x86) {}
 
 void Emitter::add_param(EntryCode& entry, Param::Kind kind, int index, DType type, bool written) {
   entry.params.push_back({kind, index, type, 0});

@@ -9,13 +9,15 @@
 #include "backend/cuda/codegen/gpu_threads.h"
 #include "backend/llvm/llvm_control.h"
 #include "backend/llvm/llvm_ops.h"
+#include "backend/llvm/machine.h"
 #include "tenon/callback.h"
 
 namespace tn::cuda {
 
 class Emitter {
  public:
-  Emitter(const Schedule& schedule, const Part& part, llvm::Module& module, bool simulated);
+  Emitter(const Schedule& schedule, const Part& part, llvm::Module& module,
+          const codegen::Machine& machine);
 
   /// Adds the function, and says how it is launched.
   EntryCode emit(const std::string& name);
