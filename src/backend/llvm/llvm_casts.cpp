@@ -89,6 +89,14 @@ static Value* narrow_source(llvm::IRBuilderBase& b, Value* wide, Type* narrow) {
   return is_bfloat ? b.CreateBitCast(from, narrow) : nullptr;
 }
 
+/// Whether the product of any bf16 and this one is a number of f32. Other products may lie below
+/// its smallest ones: then f32 rounds, and rounding again is not what rounding once gives.
+static bool is_exact_factor(Value* x) {
+  auto* number = llvm::dyn_cast<ConstantFP>(x);
+  return number && !number->isZero() && number->getValueAPF().isFinite() &&
+         llvm::ilogb(number->getValueAPF()) >= -8;
+}
+
 /// `wide`, a sum, difference or product of narrow numbers, computed in their type: f32 has more
 /// than twice their digits, so to round it first changes nothing. Null: it is something else.
 static Value* narrow_arithmetic(llvm::IRBuilderBase& b, Value* wide, Type* narrow) {
@@ -100,7 +108,9 @@ static Value* narrow_arithmetic(llvm::IRBuilderBase& b, Value* wide, Type* narro
     return nullptr;
   Value* x = narrow_source(b, op->getOperand(0), narrow);
   Value* y = x ? narrow_source(b, op->getOperand(1), narrow) : nullptr;
-  return y ? b.CreateBinOp(code, x, y) : nullptr;
+  bool may_round = code == llvm::Instruction::FMul && narrow->isBFloatTy();
+  if (!y || (may_round && !is_exact_factor(x) && !is_exact_factor(y))) return nullptr;
+  return b.CreateBinOp(code, x, y);
 }
 
 Value* Ops::narrow(Value* a, DType to) {

@@ -91,8 +91,9 @@ void lower(const Kernel& kernel, const loop::Analysis& a, BytecodeLowering& to) 
 
 std::optional<BytecodeProgram> bytecode_program(const Kernel& given) {
   if (!is_interpretable(given) || !has_one_type_each(given)) return {};
-  Kernel kernel = loop::expand_math(
-      given, [](const loop::Value& v) { return v.type == DType::f32 && has_function(v.op); });
+  Kernel kernel = loop::expand_math(given, [](const loop::Value& v) {
+    return v.type == DType::f32 && !v.narrow && has_function(v.op);
+  });
   if (kernel.values.size() > kMostValues) return {};
   loop::Analysis a = loop::analyse(kernel);
   BytecodeLowering lowering(kernel, a);
