@@ -57,7 +57,7 @@ class Drawing {
     draw_base();
     SymbolicGraph out;
     for (Dim& d : base_) {
-      if (d == Dim(0) || chance(30)) continue;
+      if (d.is(0) || chance(30)) continue;
       out.sizes.push_back({Dim::symbol(format("s{}", out.sizes.size())), d.value()});
       d = out.sizes.back().symbol;
     }
@@ -337,7 +337,7 @@ std::optional<SymbolicGraph> symbolic_sample_graph(const OpDef& op, const Sample
   for (Type& type : types)
     for (Dim& d : type.shape) {
       auto known = std::ranges::find(out.sizes, d.value(), &Binding::value);
-      if (known == out.sizes.end() && d != Dim(0)) {
+      if (known == out.sizes.end() && !d.is(0)) {
         out.sizes.push_back({Dim::symbol(format("s{}", out.sizes.size())), d.value()});
         known = out.sizes.end() - 1;
       }

@@ -94,7 +94,7 @@ static Value* narrow_source(llvm::IRBuilderBase& b, Value* wide, Type* narrow) {
 static bool is_exact_factor(Value* x) {
   auto* number = llvm::dyn_cast<ConstantFP>(x);
   return number && !number->isZero() && number->getValueAPF().isFinite() &&
-         llvm::ilogb(number->getValueAPF()) >= -8;
+         ilogb(number->getValueAPF()) >= -8;
 }
 
 /// `wide`, a sum, difference or product of narrow numbers, computed in their type: f32 has more
