@@ -29,12 +29,15 @@ TN_INLINE T float_remainder(T x, T y) {
   };
   int from = exponent(a), to = exponent(b);
   U rest = mantissa(a), divisor = mantissa(b);
+  for (; divisor < kOne << kMantissa; --to) divisor <<= 1;  // a subnormal one
+  for (; rest < kOne << kMantissa; --from) rest <<= 1;
   for (int k = from; k > to; --k) {
     rest = rest >= divisor ? rest - divisor : rest;
     rest <<= 1;
   }
   rest = rest >= divisor ? rest - divisor : rest;
   for (; rest && rest < kOne << kMantissa && to > 1; --to) rest <<= 1;
+  if (to < 1) rest >>= 1 - to;  // exactly: both operands are multiples of the smallest number
   U made = rest < kOne << kMantissa ? rest : (rest - (kOne << kMantissa)) | U(to) << kMantissa;
   return __builtin_bit_cast(T, static_cast<U>(made | sign));
 }
