@@ -8,7 +8,7 @@ packages=(
   build-essential cmake ninja-build ccache mold git
   libfmt-dev doctest-dev libbenchmark-dev nlohmann-json3-dev libcli11-dev libxxhash-dev
   libzstd-dev libyaml-cpp-dev llvm-19-dev zlib1g-dev clang-19 clang-tidy-19 libclang-rt-19-dev
-  libmpfr-dev libopenblas0-pthread python3-venv python3-dev
+  libmpfr-dev libopenblas0-pthread python3-venv python3-dev openmpi-bin mpich iproute2
 )
 
 is_installed() { dpkg-query -W -f '${Status}' "$1" 2>/dev/null | grep -q 'ok installed'; }

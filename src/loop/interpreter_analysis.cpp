@@ -102,10 +102,10 @@ ValueId ProgramLowering::whole_pair(const Store& first, const Store& second) con
       size_of(a.type) < 4 || !are_pair(kernel_, a.index, b.index))
     return kNone;
   for (const Value& v : kernel_.values) {
+    if (v.op == Op::select && facts_.known(v.a)) continue;  // its users are asked
     bool used = false;
-    bool decided = v.op == Op::select && facts_.known(v.a);
-    for_each_operand(kernel_, v, [&](ValueId id) { used |= id == re || id == im; });
-    if (used && !decided) return kNone;
+    for_each_operand(kernel_, v, [&](ValueId id) { used |= source(id) == re || source(id) == im; });
+    if (used) return kNone;
   }
   for (const Store& store : kernel_.stores)
     if (&store != &first && &store != &second &&

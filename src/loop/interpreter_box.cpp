@@ -132,6 +132,8 @@ std::optional<Linear> BoxFacts::number(ValueId id) const {
   if (v.op != Op::constant || v.type != DType::i64) return std::nullopt;
   Linear result;
   std::memcpy(&result.base, element_bits(v.literal, v.type).data(), 8);
+  constexpr int64_t kMost = int64_t{1} << 62;  // differences must not overflow
+  if (result.base > kMost || result.base < -kMost) return std::nullopt;
   result.strides.assign(box_.extents.size(), 0);
   return result;
 }

@@ -200,6 +200,7 @@ void ProgramLowering::emit_value(ValueId id) {
 bool ProgramLowering::drop_rows(ValueId id) {
   const Value& v = kernel_.values[static_cast<size_t>(id)];
   if (v.op != Op::select || by_index_ != Mode::rows || current_ != Domain::full) return false;
+  if (facts_.known(v.a)) return false;  // one of the branches takes its place
   const Value& zero = kernel_.values[static_cast<size_t>(v.c)];
   if (domain_[static_cast<size_t>(v.a)] != Domain::row || zero.op != Op::constant) return false;
   if (element_bits(zero.literal, zero.type) != std::array<std::byte, 8>{}) return false;
@@ -260,9 +261,9 @@ void ProgramLowering::emit_offsets() {
       continue;
     if (domain_of_offset(v.index) != current_) continue;
     Linear sum = sum_of_terms(v.index, true, wide_[i]);
+    Linear rest = sum_of_terms(v.index, false, wide_[i]);
+    if (!rest.terms.empty()) continue;  // it is gathered, by one sum
     if (current_ == Domain::row && by_index_ == Mode::columns) {
-      Linear rest = sum_of_terms(v.index, false, wide_[i]);
-      if (!rest.terms.empty()) continue;
       for (int axis : a_.par_axes)
         sum.strides[static_cast<size_t>(axis)] = rest.strides[static_cast<size_t>(axis)];
     }

@@ -149,11 +149,11 @@ void Optimizer::zero_grad() {
 /// The state of a parameter, given in at least float32.
 TensorMap& Optimizer::moments_of(const std::string& name, const Tensor& parameter) {
   auto [at, is_new] = moments_.try_emplace(name);
-  auto [shape, is_first] = shapes_.try_emplace(name, parameter.shape());
-  if (is_new)
-    init_single(parameter, at->second), shape->second = parameter.shape();
-  else if (is_first || !identical(shape->second, parameter.shape()))
-    check_moments(name, parameter);
+  if (is_new) init_single(parameter, at->second);
+  auto known = shapes_.find(name);
+  bool is_known = known != shapes_.end() && identical(known->second, parameter.shape());
+  if (!is_new && !is_known) check_moments(name, parameter);
+  if (!is_known) shapes_.insert_or_assign(name, parameter.shape());
   return at->second;
 }
 
@@ -167,7 +167,6 @@ void Optimizer::check_moments(const std::string& name, const Tensor& parameter) 
       fail(Hint{"make an optimizer for each model"},
            "update: the optimizer has the state of another model: moments.{}.{} is {} for {}", name,
            moment, *type_of(tensor), *type_of(parameter));
-  shapes_[name] = parameter.shape();
 }
 
 void Optimizer::visit(nn::Visitor& visitor) {

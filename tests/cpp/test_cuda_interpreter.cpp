@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
@@ -90,6 +91,22 @@ TEST_CASE("cuda interpreter: every operation of every type") {
     left += !taken;
   }
   CHECK(left == 6);  // sin, cos, tan and lgamma, most of them of f64, are too long when spelled out
+}
+
+TEST_CASE("cuda interpreter: remainders of numbers of all sizes") {
+  constexpr float kNumbers[] = {1e-45F, 3e-45F, 1e-40F,  1.1754944e-38F, 2e-38F,
+                                0.1F,   1,      3.1415F, 1e10F,          3.4028235e38F};
+  auto same = [](auto got, auto wanted) { return std::memcmp(&got, &wanted, sizeof got) == 0; };
+  for (float x : kNumbers)
+    for (float y : kNumbers) {
+      CAPTURE(x);
+      CAPTURE(y);
+      float got = device_interpreter::float_remainder<float, uint32_t, 23>(-x, y);
+      CHECK(same(got, std::fmod(-x, y)));
+      double wide = static_cast<double>(x) * 1e-270, divisor = static_cast<double>(y) * 1e-270;
+      double remainder = device_interpreter::float_remainder<double, uint64_t, 52>(wide, divisor);
+      CHECK(same(remainder, std::fmod(wide, divisor)));
+    }
 }
 
 TEST_CASE("cuda interpreter: every cast") {

@@ -242,7 +242,8 @@ TEST_CASE("an optimizer that has the state of another model says so") {
   CHECK(contains(error, "test_optim_step.cpp"));
   optim::Adam loaded(0.1);
   loaded.load_state_dict(optimizer.state_dict());
-  CHECK(contains(error_in([&] { loaded.update(large, gradients(large)); }), "of another model"));
+  for (int again = 0; again < 2; ++again)
+    CHECK(contains(error_in([&] { loaded.update(large, gradients(large)); }), "of another model"));
   loaded.update(small, gradients(small));
 }
 

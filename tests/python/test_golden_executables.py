@@ -1,4 +1,8 @@
-"""A file of each version of the format, which must load and give the same values forever."""
+"""A file of each version of the format, which must load and give the same values forever.
+
+Code in a file computes what it did when the file was saved. Where it is rebuilt, math functions are
+those of the library: gelu was shortened after version 1.0 of the format ("rebuilt" has its values).
+"""
 
 import json
 import pathlib
@@ -20,7 +24,8 @@ def test_values_are_those_recorded(path, trust):
     executable = tn.Executable.load(path, trust=trust)
     for case in json.loads(path.with_suffix(".json").read_text()):
         results = executable(tn.array(case["x"], dtype=tn.float32))
-        assert [y.tolist() for y in results] == case["results"]
+        recorded = case["results"] if trust else case.get("rebuilt", case["results"])
+        assert [y.tolist() for y in results] == recorded
 
 
 def test_the_code_of_the_newest_runs_where_it_is_trusted():
