@@ -108,8 +108,13 @@ static Worker& assembling_worker() {
 [[maybe_unused]] static const bool kInstalled =
     (run_later =
          [](Callback<void()> job, bool compiles) {
-           if (compiles) warm_up_compiler();
-           return (compiles ? compiling_worker() : assembling_worker()).add(std::move(job));
+           if (!compiles) return assembling_worker().add(std::move(job));
+           warm_up_compiler();
+           Worker& worker = compiling_worker();
+           // Also before the statics of the caller's code generator, which are newer than it.
+           [[maybe_unused]] static const int kEnds =
+               std::atexit([] { compiling_worker().end(); });
+           return worker.add(std::move(job));
          },
      true);
 

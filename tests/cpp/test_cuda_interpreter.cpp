@@ -15,6 +15,7 @@
 #include "backend/cuda/prebuilt/bytecode.h"
 #include "backend/cuda/prebuilt/prebuilt.h"
 #include "base/half.h"
+#include "base/interrupt.h"
 #include "device_threads.h"
 #include "eval/eval.h"
 #include "every_operation.h"
@@ -254,4 +255,28 @@ TEST_CASE("cuda interpreter: immediate evaluation waits for no compiler") {
     CHECK((WithInterpreter::jobs > 0) == (run >= 10));  // it is to be compiled
   }
   CHECK(cuda::runs_until_compiled(1 << 20) == 2);
+}
+
+TEST_CASE("cuda interpreter: a kernel that could not be compiled is tried again later") {
+  if (cuda::interpreter_ptx().empty()) return;
+  WithInterpreter with;
+  static int asked;
+  static Callback<void()> job;
+  asked = 0;
+  run_later = [](Callback<void()> its, bool) {
+    if (++asked == 1) throw std::bad_alloc();
+    return job = std::move(its), true;
+  };
+  Tensor x = random::normal({6, 50}).to(Device("cuda"));
+  eval({x});
+  for (int run = 1; run <= 70; ++run) {
+    eval({exp(x) * 3.0});  // what goes wrong does not fail it
+    CHECK(asked == (run >= 10) + (run >= 30) + (run >= 70));
+    if (run != 30) continue;
+    std::atomic<bool> stopped = true;
+    stop_wanted = &stopped;
+    job();
+    stop_wanted = nullptr;
+  }
+  job = nullptr;
 }

@@ -88,7 +88,11 @@ TEST_CASE("cuda: a kernel that has been compiled takes the place of the interpre
   struct Later final : cuda::Promotion {
     int runs = 0;
     std::shared_ptr<const cuda::CudaKernel> made;
-    void ran() override { ++runs; }
+    void ran() noexcept override {
+      ++runs;
+      its->give([](cuda::Stream) {}, [] { return "nothing"; });  // the lock is free
+    }
+    cuda::Gpu* its = nullptr;
     bool is_ready() const override { return made != nullptr; }
     std::shared_ptr<const cuda::CudaKernel> compiled() const override { return made; }
   };
@@ -97,6 +101,7 @@ TEST_CASE("cuda: a kernel that has been compiled takes the place of the interpre
   std::shared_ptr<Plan> plan = diamond(n);
   auto interpreted = std::make_shared<cuda::CudaKernel>(*affine(2, 1, n));
   auto later = std::make_shared<Later>();
+  later->its = &cuda::gpu_of(gpu);
   interpreted->promotion = later;
   std::get<KernelStep>(plan->steps[0].what).code = interpreted;
   auto placed = std::make_shared<const PlacedPlan>(PlacedPlan{gpu, plan, {}});

@@ -46,7 +46,8 @@ struct CudaKernel;
 class Promotion {
  public:
   virtual ~Promotion() = default;
-  virtual void ran() = 0;  // counts a run
+  /// Counts a run. Called without the lock of a GPU: it may compile, to warm up the generator.
+  virtual void ran() noexcept = 0;
   virtual bool is_ready() const = 0;
   virtual std::shared_ptr<const CudaKernel> compiled() const = 0;  // null: not yet
 };

@@ -95,6 +95,7 @@ class CudaRuntime final : public DeviceRuntime {
     uint64_t number = PlanRun{its, placed, state, memory, values}.run(overwritten);
     for (const BufferRef& block : blocks.all()) block->ready = number;
     give_results(memory, outputs);
+    state.count_run();
   }
 
   Gpu& gpu(Device device) {

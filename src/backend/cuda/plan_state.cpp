@@ -69,6 +69,15 @@ bool PlanState::is_outdated() const {
   });
 }
 
+void PlanState::count_run() const {
+  for (size_t number = 0; number < is_item_.size(); ++number) {
+    if (!is_item_[number]) continue;
+    for (size_t i = first_item_[number]; i < first_item_[number + 1]; ++i)
+      if (const CudaKernel* kernel = items_[i].kernel; kernel && kernel->promotion)
+        kernel->promotion->ran();
+  }
+}
+
 void PlanState::fill(const Item& item, const RunValues& values, uint64_t* slots) const {
   const Step& step = *item.step;
   size_t own = first_of_kernel(step);
@@ -78,7 +87,6 @@ void PlanState::fill(const Item& item, const RunValues& values, uint64_t* slots)
   };
   for (size_t i = 0; i < item.addresses; ++i) *slots++ = address(i);
   if (!item.kernel) return;
-  if (item.kernel->promotion) item.kernel->promotion->ran();
   auto number = [&](const Param& param) {
     int32_t n = step.scalars[static_cast<size_t>(param.index)];
     Scalar value = n >= 0 ? values.scalars[n] : Scalar(values.scalars[~n].imag);

@@ -44,6 +44,8 @@ class PlanState {
   int64_t room_bytes() const { return room_bytes_; }
   /// Whether a kernel that it interprets has been compiled.
   bool is_outdated() const;
+  /// Counts a run of each kernel that it interprets. Needs no lock, and must not be under one.
+  void count_run() const;
 
   /// Puts all launches on the stream: as a graph from the second run on.
   void submit(const RunValues& values, Stream stream);
