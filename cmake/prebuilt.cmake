@@ -4,7 +4,8 @@
 #
 # libtenon_rt has no such code: executables bring what they need of it (library_code in
 # cuda_library.h), if its version is that of what launches it. The version is of the device code's
-# sources alone: they include nothing else, and define names, parameters and shapes of launches.
+# sources alone, which define names, parameters and shapes of launches. What the interpreter
+# includes from other folders is not part of it: no executable brings the interpreter.
 if(CMAKE_SCRIPT_MODE_FILE AND names)
   file(GLOB files ${include}/backend/cuda/prebuilt/*.cu ${include}/backend/cuda/prebuilt/*.cuh
        ${include}/backend/cuda/prebuilt/*.h ${CMAKE_SCRIPT_MODE_FILE})

@@ -107,10 +107,12 @@ int tenon_rt_run(const tenon_rt_executable* f, const tenon_rt_tensor* inputs, si
  * inputs of further calls. Inputs in memory of the device are not copied, if they begin at a
  * multiple of 16 bytes.
  *
- * `stream` is where the caller's own work is put: a CUstream or cudaStream_t, 0 for the default
- * stream. Inputs in memory of the device are read after what is on it, and what the caller puts on
- * it later waits for the results. It must live until the results are released. An executable on the
- * CPU ignores it. */
+ * `stream` is where the caller's own work is put: a CUstream or cudaStream_t. 0 is the legacy
+ * default stream, also where the caller is compiled with --default-stream per-thread. Such callers
+ * give cudaStreamPerThread; reading or releasing its results waits for the whole GPU. Inputs in
+ * memory of the device are read after what is on `stream`. What the caller puts on it later waits
+ * for the results, and after a failure for what still reads the inputs. It must live until the
+ * results are released. An executable on the CPU ignores it. */
 int tenon_rt_run_on_device(const tenon_rt_executable* f, const tenon_rt_tensor* inputs,
                            size_t input_count, tenon_rt_tensor* outputs, size_t output_count,
                            void* stream);

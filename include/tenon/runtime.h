@@ -50,6 +50,7 @@ constexpr tenon_rt_dtype dtype_of() {
 }
 
 /// Elements owned by the caller, valid until the call returns. Copied only from the host to a GPU.
+/// Those on a GPU may be read for longer by run_on_device: what changes them goes on its stream.
 class Input {
  public:
   /// `device`: where `data` is, as in tenon_rt_tensor: 0 is the host, 1 the memory of "cuda:0".
@@ -116,9 +117,12 @@ class Tensor {
   template <class T>
   std::vector<T> to_vector() const {
     check_type<T>();
-    std::vector<T> copy(size());
+    std::vector<std::conditional_t<std::is_same_v<T, bool>, char, T>> copy(size());
     if (tenon_rt_read(&at_, copy.data())) throw Error(tenon_rt_error());
-    return copy;
+    if constexpr (std::is_same_v<T, bool>)
+      return std::vector<T>(copy.begin(), copy.end());
+    else
+      return copy;
   }
   /// As an argument of the next call.
   operator Input() const { return {dtype(), data(), {shape().begin(), shape().end()}, device()}; }
@@ -180,7 +184,7 @@ class Executable {
   std::vector<Tensor> run_on_device(std::initializer_list<Input> in, void* stream = nullptr) const {
     return run_on_device(std::span<const Input>(in.begin(), in.size()), stream);
   }
-  /// A copy on the device, for many calls.
+  /// A copy on the device of elements of the host, for many calls.
   Tensor to_device(const Input& input) const {
     tenon_rt_tensor in = input.get(), copy;
     if (tenon_rt_to_device(f_.get(), &in, &copy)) throw Error(tenon_rt_error());

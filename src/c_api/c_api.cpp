@@ -154,12 +154,18 @@ struct Owner {
   ~Owner() {
     if (device().is_host()) return;
     try {
-      cuda::follow(device(), stream);
+      follow_stream();
     } catch (...) {  // the next call that uses the GPU reports that it has failed
     }
   }
   Owner(const Owner&) = delete;
   Device device() const { return at.buffer->device; }
+  /// What uses the memory from now on comes after what the caller has put on the stream. That of
+  /// each thread may be that of another one: all of them are waited for.
+  void follow_stream() const {
+    if (stream == cuda::kThreadStream) return cuda::wait_for_stream(device(), stream);
+    cuda::follow(device(), stream);
+  }
 };
 
 /// Memory that others hold as well (of the caller, of weights, of another result) is copied.
@@ -187,6 +193,20 @@ struct CallStream {
   bool keeps_results = false;  // on the device
 };
 
+/// Work may still read inputs when a call returns or fails: the caller's stream waits for it.
+struct InputsInUse {
+  Device device;
+  int64_t stream;
+  bool wanted = false;
+  ~InputsInUse() {
+    if (!wanted) return;
+    try {
+      cuda::lend(device, stream);
+    } catch (...) {  // the GPU has failed, which every call reports
+    }
+  }
+};
+
 void run_checked(const tenon_rt_executable& f, std::span<const tenon_rt_tensor> inputs,
                  std::span<tenon_rt_tensor> outputs, CallStream stream) {
   if (inputs.size() != f.inputs.size())
@@ -204,13 +224,20 @@ void run_checked(const tenon_rt_executable& f, std::span<const tenon_rt_tensor> 
       args.push_back(borrow(inputs[i], f.inputs[i], f.device));
       uses_device = uses_device || inputs[i].device;
     }
-  if (uses_device) cuda::follow(f.device, stream.number);
+  InputsInUse in_use{f.device, stream.number};
+  if (uses_device) {
+    cuda::follow(f.device, stream.number);
+    in_use.wanted = true;
+  }
   std::vector<ProgramValue> results = f.program->run(args, sizes);
   args.clear();
   for (ProgramValue& result : results)
     if (!stream.keeps_results)
       result.value = copy_to({}, result.value, static_cast<size_t>(result.type->bytes()));
-  for (size_t i = 0; i < results.size(); ++i) outputs[i] = to_result(results[i], stream.number);
+  for (size_t i = 0; i < results.size(); ++i) {
+    outputs[i] = to_result(results[i], stream.number);
+    if (outputs[i].device) in_use.wanted = false;  // the stream waits for it
+  }
 }
 
 int run(const tenon_rt_executable* f, const tenon_rt_tensor* inputs, size_t input_count,
@@ -301,6 +328,8 @@ int tenon_rt_to_device(const tenon_rt_executable* f, const tenon_rt_tensor* x,
   return guarded(1, [&] {
     Device device = checked(f).device;
     if (!x || !copy) fail("to_device: {} is null", x ? "copy" : "x");
+    if (x->device > 0)
+      fail("to_device: x is in memory of cuda:{}: it takes elements of the host", x->device - 1);
     tenon_rt_input input{"to_device: x", x->dtype, x->rank, nullptr, 0};
     RecordScope scope;
     ProgramValue value = borrow(*x, input, device);
@@ -320,7 +349,7 @@ int tenon_rt_read(const tenon_rt_tensor* result, void* to) {
       std::memcpy(to, HostView(owner.at).data(), owner.bytes);
       return 0;
     }
-    cuda::follow(owner.device(), owner.stream);
+    owner.follow_stream();
     Bound host{adopt(to, owner.bytes, nullptr, [](void*) {}, false), 0};
     usable_runtime(owner.device()).copy(owner.at, host, owner.bytes);
     return 0;

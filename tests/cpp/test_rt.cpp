@@ -62,6 +62,15 @@ TEST_CASE("random graphs give the same bits in the runtime") {
   }
 }
 
+TEST_CASE("results of the runtime that are bools are copied to a vector") {
+  TemporaryFile file;
+  compile_ahead([](const Tensors& x) { return Tensors{x[0] > 1}; }, {{.shape = {3}, .name = "x"}})
+      .save(file.path);
+  rt::Executable f(file.path, {.trust = true});
+  std::vector<float> x{1, 2, 3};
+  CHECK(f({{x, {3}}})[0].to_vector<bool>() == std::vector<bool>{false, true, true});
+}
+
 TEST_CASE("the runtime's tensors are checked, passed on and released") {
   TemporaryFile file;
   compile_ahead([](const Tensors& x) { return Tensors{x[0] * 2}; },

@@ -2,6 +2,7 @@
 // where LD_LIBRARY_PATH has its folder. It has one kernel, that of x * 2 + 1 on 4 elements.
 //
 //     MOCK_MAJOR=9 MOCK_DEVICES=0 MOCK_VERSION=11080 MOCK_BYTES=64    of the GPU and the driver
+#include <algorithm>
 #include <cstdlib>
 
 #include "backend/cuda/mock/mock_driver.h"
@@ -38,3 +39,11 @@ float* floats_at(uint64_t address) { return static_cast<float*>(mock_memory(addr
 }();
 
 }  // namespace
+
+// What tests ask it: how often a stream was made to wait for an event, and the host for the GPU.
+extern "C" [[gnu::visibility("default")]] int64_t mock_waits(Stream stream) {
+  return std::ranges::count(mock().waiting, stream);
+}
+extern "C" [[gnu::visibility("default")]] int64_t mock_synchronized() {
+  return mock().synchronized;
+}

@@ -117,11 +117,12 @@ class Executable:
             self.lib.tenon_rt_release(ctypes.byref(y))
         return results
 
-    def on_device(self, *given):
+    def on_device(self, *given, stream=None):
         """Results as tensors of the interface, for tensors of the interface."""
         out = (Tensor * self.lib.tenon_rt_outputs(self.f))()
         inputs = (Tensor * len(given))(*given)
-        self.check(self.lib.tenon_rt_run_on_device(self.f, inputs, len(given), out, len(out), None))
+        call = (self.f, inputs, len(given), out, len(out), stream)
+        self.check(self.lib.tenon_rt_run_on_device(*call))
         return list(out)
 
     def to_device(self, given):

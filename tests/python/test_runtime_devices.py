@@ -137,6 +137,37 @@ def test_results_stay_on_the_device_and_are_inputs_of_other_calls(doubled):
     ]
 
 
+def test_streams_of_the_caller_wait_for_what_uses_the_inputs(doubled):
+    program = """
+        mock = ctypes.CDLL("libcuda.so.1")
+        mock.mock_waits.argtypes = [ctypes.c_void_p]
+        g = f()
+        there = g.to_device(rt.tensor(np.ones(4, np.float32)))
+        g.on_device(there, stream=1)
+        print(mock.mock_waits(1))
+        short = rt.Tensor.from_buffer_copy(there)
+        short.shape = (ctypes.c_int64 * 1)(3)
+        try:
+            g.on_device(short, stream=1)
+        except rt.Failure as error:
+            print(str(error).split(";")[0], mock.mock_waits(1))
+        fails(g.to_device, there)
+        result = g.on_device(there, stream=2)[0]  # of each thread
+        print(mock.mock_waits(2), mock.mock_synchronized(), *g.read(result))
+        print(mock.mock_synchronized())
+        library.tenon_rt_release(result)
+        print(mock.mock_synchronized())
+    """
+    assert in_child(doubled(), program) == [
+        "1",
+        "function(): argument `x` has shape [3] 2",
+        "to_device: x is in memory of cuda:0: it takes elements of the host",
+        "1 0 3.0 3.0 3.0 3.0",
+        "1",
+        "2",
+    ]
+
+
 def test_an_executable_on_the_cpu_takes_the_same_calls(doubled):
     f = rt.Executable(rt.open_library(LIBRARY), doubled())
     x = np.ones(4, np.float32)

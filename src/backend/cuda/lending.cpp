@@ -48,6 +48,11 @@ void* lend(const Bound& value, int64_t stream) {
   return static_cast<char*>(buffer.address) + value.offset;
 }
 
+void lend(Device device, int64_t stream) {
+  usable_runtime(device);
+  gpu_of(device).lend(handle_of(stream));
+}
+
 void follow(Device device, int64_t stream) {
   usable_runtime(device);
   Gpu& gpu = gpu_of(device);

@@ -15,6 +15,8 @@ int64_t stream_of(Device device);
 
 /// Makes what is put on `stream` from now on wait for the work that writes a value. Its address.
 void* lend(const Bound& value, int64_t stream);
+/// The same for all work so far, which may use memory of others.
+void lend(Device device, int64_t stream);
 
 /// Makes work that is submitted from now on wait for what is on `stream`, which exists.
 void follow(Device device, int64_t stream);
