@@ -33,14 +33,32 @@ void check_settings(const std::vector<uint64_t>& made,
 void check_result(const Callback<void(tree::Visitor&)>& result,
                   const Callback<void(tree::Visitor&)>& fresh);
 
-/// How many tensors a tree of type T has: -1 where values decide.
+/// What a new tree of type T has.
+template <class T>
+struct NewTree {
+  tree::Contents contents{"executable"};
+  NewTree() {
+    T tree{};
+    contents.allows_null = true;
+    tree::visit(tree, contents);
+  }
+  int64_t count() const { return static_cast<int64_t>(contents.tensors.size()); }
+};
+
+/// How many tensors an argument of type T has: -1 where values decide.
 template <class T>
 int64_t fixed_count() {
-  T tree{};
-  tree::Contents contents("executable");
-  contents.allows_null = true;
-  tree::visit(tree, contents);
-  return contents.structure.size() ? -1 : static_cast<int64_t>(contents.tensors.size());
+  NewTree<T> made;
+  return made.contents.structure.size() ? -1 : made.count();
+}
+
+/// How many results a T takes: those of a new one, whose lists and maps have the lengths they have.
+template <class T>
+int64_t result_count() {
+  if constexpr (std::is_same_v<T, Tensors>)
+    return -1;
+  else
+    return NewTree<T>().count();
 }
 
 }  // namespace typed
@@ -63,7 +81,7 @@ class ExecutableOf<R(A...)> : public Executable {
   explicit ExecutableOf(Executable made)
       : Executable(std::move(made)), settings_(typed::settings_in(surface())) {
     typed::check_counts(*this, count(typed::fixed_count<typed::Value<A>>()...),
-                        typed::fixed_count<typed::Value<R>>());
+                        typed::result_count<typed::Value<R>>());
   }
   typed::Value<R> operator()(const typed::Value<A>&... args,
                              std::source_location at = std::source_location::current()) const

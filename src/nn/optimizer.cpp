@@ -51,7 +51,7 @@ static void check_gradient(const std::string& name, const Tensor& gradient,
          *type_of(found->second));
 }
 
-Birth::Birth() : number_(next_sequence()) {}
+Birth::Birth() noexcept : number_(next_sequence()) {}
 
 void Birth::check_tied(const Tensor& state, std::string_view what) const {
   if (!state.defined() || state.node()->traced) return;

@@ -218,6 +218,22 @@ TEST_CASE("an optimizer follows its model") {
   CHECK(contains(error_in([&] { trains(first, copy); }), "none of 2 parameters has a gradient"));
 }
 
+TEST_CASE("models move with their optimizers") {
+  struct Trainer {
+    nn::Linear model{2, 1};
+    optim::AdamW optimizer{model.parameters(), {.learning_rate = 0.1}};
+  };
+  static_assert(std::is_nothrow_move_constructible_v<Trainer>);  // a vector copies otherwise
+  std::vector<Trainer> trainers;
+  for (int i = 0; i < 9; ++i) trainers.emplace_back();
+  for (Trainer& each : trainers) {
+    auto before = each.model.weight.to_vector<float>();
+    sum(each.model(ones({1, 2}))).backward();
+    each.optimizer.step();
+    CHECK(each.model.weight.to_vector<float>() != before);
+  }
+}
+
 TEST_CASE("an optimizer whose model is gone says so") {
   auto model = std::make_unique<nn::Linear>(2, 1);
   optim::SGD optimizer{model->parameters(), {.learning_rate = 0.1}};

@@ -1,6 +1,9 @@
 // Executables as typed functions.
 #include <doctest/doctest.h>
 
+#include <map>
+#include <optional>
+
 #include "errors.h"
 #include "files.h"
 #include "tenon/tenon.h"
@@ -61,6 +64,19 @@ struct Scaled {
 };
 
 }  // namespace
+
+TEST_CASE("typed: a result whose length is not known takes none") {
+  Folder folder;
+  std::string path = folder.path + "/f.tnx";
+  compile_ahead([](Tensor x) { return x * 2; }, {{.shape = {2}}}).save(path);
+  using Map = std::map<std::string, Tensor>;
+  CHECK(contains(error_in([&] { Executable::load<Map(Tensor)>(path); }),
+                 "main has 1 outputs, and the signature 0"));
+  CHECK(contains(error_in([&] { Executable::load<std::optional<Tensor>(Tensor)>(path); }),
+                 "main has 1 outputs, and the signature 0"));
+  CHECK(Executable::load<Tensors(Tensor)>(path)(array({1.f, 2.f}))[0].to_vector<float>() ==
+        Floats{2, 4});
+}
 
 TEST_CASE("typed: settings in arguments are constants of an executable") {
   Folder folder;

@@ -42,8 +42,8 @@ struct WeightDecay {
 /// For the library: when an object that has state was made. A copy is another object.
 class Birth {
  public:
-  Birth();
-  Birth(const Birth&) : Birth() {}
+  Birth() noexcept;
+  Birth(const Birth&) noexcept : Birth() {}
   Birth& operator=(const Birth&) { return *this; }
   /// Fails if the object, of which `state` is a tensor, is from outside of a function that is being
   /// compiled and no part of its state: it would never change.
