@@ -196,7 +196,7 @@ void ProgramLowering::emit_value(ValueId id) {
   }
 }
 
-// A load of rows is told which of them to drop, where nothing else selects from it.
+// The load of rows drops the rows itself, if nothing else selects from it.
 bool ProgramLowering::drop_rows(ValueId id) {
   const Value& v = kernel_.values[static_cast<size_t>(id)];
   if (v.op != Op::select || by_index_ != Mode::rows || current_ != Domain::full) return false;

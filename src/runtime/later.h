@@ -1,5 +1,5 @@
 #pragma once
-// Work for which nobody waits, of layers below the one that has the threads for it.
+// Jobs in the background, for layers below the one that owns the threads.
 #include "tenon/callback.h"
 
 namespace tn {

@@ -93,4 +93,17 @@ std::vector<OperationKernel> every_cast(int64_t n) {
   return all;
 }
 
+Kernel rows_kernel(int64_t rows, int64_t columns, const char* type, const char* monoid) {
+  return parse_kernel(format(R"(kernel rows(x: {2}[{3}]) -> (y: {2}[{3}]) {{
+  axes p0:{0} par, r1:{1} red
+  v0 = load x[{1}*p0 + r1] : {2}
+  v1 = reduce {4} v0 over r1 : {2}
+  v2 = sub v0, v1 : {2}
+  v3 = reduce add v2 over r1 : {2}
+  v4 = mul v2, v3 : {2}
+  store y[{1}*p0 + r1] = v4
+}})",
+                             rows, columns, type, rows * columns, monoid));
+}
+
 }  // namespace tn::loop

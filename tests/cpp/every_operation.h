@@ -15,4 +15,7 @@ struct OperationKernel {
 std::vector<OperationKernel> every_operation(int64_t n);
 std::vector<OperationKernel> every_cast(int64_t n);
 
+/// Rows with two reductions, of which the second depends on the first.
+Kernel rows_kernel(int64_t rows, int64_t columns, const char* type, const char* monoid);
+
 }  // namespace tn::loop

@@ -127,19 +127,6 @@ TEST_CASE("cuda interpreter: random kernels") {
   CHECK(taken > runs / 2);
 }
 
-static Kernel rows_kernel(int64_t rows, int64_t columns, const char* type, const char* monoid) {
-  return parse_kernel(format(R"(kernel rows(x: {2}[{3}]) -> (y: {2}[{3}]) {{
-  axes p0:{0} par, r1:{1} red
-  v0 = load x[{1}*p0 + r1] : {2}
-  v1 = reduce {4} v0 over r1 : {2}
-  v2 = sub v0, v1 : {2}
-  v3 = reduce add v2 over r1 : {2}
-  v4 = mul v2, v3 : {2}
-  store y[{1}*p0 + r1] = v4
-}})",
-                             rows, columns, type, rows * columns, monoid));
-}
-
 TEST_CASE("cuda interpreter: rows of all lengths") {
   for (const char* monoid : {"add", "mul", "max", "min"})
     for (int64_t columns : {1, 3, 4, 5, 16, 17, 31, 64, 65, 100, 1000, 2051})
@@ -203,7 +190,7 @@ TEST_CASE("cuda interpreter: what is compiled") {
 
 namespace {
 
-/// A mock of a GPU that has the interpreter, and jobs that nobody runs.
+/// A mock of a GPU that has the interpreter, and a queue of jobs that no thread runs.
 struct WithInterpreter {
   WithInterpreter() {
     cuda::replace_driver(&cuda::mock_driver());

@@ -62,19 +62,6 @@ TEST_CASE("cuda simulated: every cast") {
     simulated_agrees(o.kernel, 5, {}, o.type == DType::b1 ? 2 : 0);
 }
 
-static Kernel rows_kernel(int64_t rows, int64_t columns, const char* type, const char* monoid) {
-  return parse_kernel(format(R"(kernel rows(x: {2}[{3}]) -> (y: {2}[{3}]) {{
-  axes p0:{0} par, r1:{1} red
-  v0 = load x[{1}*p0 + r1] : {2}
-  v1 = reduce {4} v0 over r1 : {2}
-  v2 = sub v0, v1 : {2}
-  v3 = reduce add v2 over r1 : {2}
-  v4 = mul v2, v3 : {2}
-  store y[{1}*p0 + r1] = v4
-}})",
-                             rows, columns, type, rows * columns, monoid));
-}
-
 static Kernel sum_kernel(int64_t outer, int64_t extent, int64_t inner, const char* type,
                          const char* monoid, const char* result) {
   return parse_kernel(format(R"(kernel sums(x: {3}[{4}]) -> (y: {6}[{5}]) {{
