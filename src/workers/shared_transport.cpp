@@ -21,7 +21,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr auto kSpin = std::chrono::microseconds(20);
 constexpr int kSliceMilliseconds = 50;       // between looks at the user's interrupt
-constexpr int64_t kOneShotBytes = 64 << 10;  // up to here every worker folds all of it
+constexpr int64_t kOneShotBytes = 16 << 10;  // of others: up to here every worker folds all of it
 /// Of a large operand, what is in the slots at once: the caches of a core hold it.
 constexpr int64_t kPieceBytes = 256 << 10;
 static_assert(2 * kPieceBytes <= kSlotBytes);
@@ -136,9 +136,8 @@ PublishedCall SharedTransport::published(const CollectiveCall& call, uint64_t nu
 
 void SharedTransport::publish(const CollectiveCall& call) {
   ++number_;
-  PublishedCall& shown = record().calls[number_ % 2];
-  shown = published(call, number_);
-  record().digests[number_ % 2] = digest_of(shown);
+  record().calls[number_ % 2] = published(call, number_);
+  record().digests[number_ % 2] = digest_of(call);
   is_checked_ = false;
 }
 
@@ -166,7 +165,8 @@ void SharedTransport::exchange(const CollectiveCall& call) {
     case Collective::barrier:
       return arrive_and_wait();
     case Collective::all_reduce:
-      return bytes <= kOneShotBytes ? reduce_small(call, bytes) : reduce_large(call, bytes);
+      return bytes * (size_ - 1) <= kOneShotBytes ? reduce_small(call, bytes)
+                                                  : reduce_large(call, bytes);
     case Collective::all_gather:
       return gather(call, bytes);
     case Collective::broadcast:

@@ -11,6 +11,7 @@
 #include "workers/rank_fold.h"
 #include "workers/shared_transport.h"
 #include "workers/worker_watch.h"
+#include "workers/world_memory.h"
 
 namespace tn::workers {
 namespace {
@@ -27,15 +28,16 @@ int64_t bytes_of(const CollectiveCall& call) {
   return call.count * static_cast<int64_t>(element_bytes(call.element));
 }
 
-/// The elements that a worker folds for all: whole cache lines, but for the last.
+constexpr int64_t kLineBytes = 64;
+
+/// The elements that a worker folds for all: whole cache lines of `line`, but for the last.
 struct Share {
   int64_t begin, end;
 };
-Share share_of(int64_t count, int rank, int size) {
-  constexpr int64_t kLine = 64;
-  int64_t lines = (count + kLine - 1) / kLine;
-  return {std::min(count, lines * rank / size * kLine),
-          std::min(count, lines * (rank + 1) / size * kLine)};
+Share share_of(int64_t count, int64_t line, int rank, int size) {
+  int64_t lines = (count + line - 1) / line;
+  return {std::min(count, lines * rank / size * line),
+          std::min(count, lines * (rank + 1) / size * line)};
 }
 
 /// A worker in a gate, entered in the list of those who wait once it has slept.
@@ -70,52 +72,71 @@ class Waiting {
 
 }  // namespace
 
-void Gate::wake_all() {
-  if (sleepers_.load() > 0) wake(state_);
+void Gate::Flag::wake_all() {
+  if (sleepers.load() > 0) wake(state);
 }
 
 void Gate::stop() {
-  state_.fetch_or(kStopped);
-  wake_all();
+  for (Flag& flag : flags_) flag.state.fetch_or(kStopped), flag.wake_all();
 }
 
-uint32_t Gate::arrive(int size) {
-  uint32_t before = state_.load(), after;
-  bool is_last;
+void Gate::reset() {
+  for (Flag& flag : flags_) flag.state = 0;
+}
+
+uint32_t Gate::arrive(int rank) {
+  Flag& own = flags_[static_cast<size_t>(rank)];
+  uint32_t before = own.state.load();
   do {
     if (before & kStopped) throw Stopped();
-    is_last = (before & kArrived) + 1 == static_cast<uint32_t>(size);
-    after = is_last ? (before & ~kArrived) + kRound : before + 1;
-  } while (!state_.compare_exchange_weak(before, after));
-  if (is_last) wake_all();
-  return before / kRound;
+  } while (!own.state.compare_exchange_weak(before, before + kArrival));
+  own.wake_all();
+  return before + kArrival;
+}
+
+Gate::Fate Gate::fate(uint32_t arrival) const {
+  Fate found = Fate::complete;
+  for (const Flag& flag : flags_) {
+    bool is_stopped = flag.state.load() & kStopped;
+    if (flag.has_arrived(arrival)) continue;
+    if (is_stopped) return Fate::stopped;
+    found = Fate::open;
+  }
+  return found;
 }
 
 std::exception_ptr Gate::wait(uint32_t arrival, bool spins, Look look) {
-  for (int i = 0; spins && i < kSpins; ++i) {
-    if (round() != arrival) return nullptr;
+  int spun = spins ? 0 : kSpins;
+  for (Flag& flag : flags_) {
+    for (; !flag.has_arrived(arrival) && spun < kSpins; ++spun) {
 #if defined(__x86_64__)
-    __builtin_ia32_pause();
+      __builtin_ia32_pause();
 #endif
+    }
+    if (flag.has_arrived(arrival)) continue;
+    try {
+      sleep_until(flag, arrival, look);
+    } catch (...) {
+      stop();  // from here on the round is complete or stopped
+      if (fate(arrival) == Fate::complete) return std::current_exception();
+      throw;
+    }
   }
-  if (round() != arrival) return nullptr;
+  return nullptr;
+}
+
+void Gate::sleep_until(Flag& flag, uint32_t arrival, Look look) {
   struct Sleeper {
     std::atomic<uint32_t>& count;
     explicit Sleeper(std::atomic<uint32_t>& sleepers) : count(sleepers) { count.fetch_add(1); }
     ~Sleeper() { count.fetch_sub(1); }
-  } sleeper(sleepers_);
+  } sleeper(flag.sleepers);
   for (bool has_slept = false;; has_slept = true) {
-    uint32_t now = state_.load();
-    if (now / kRound != arrival) return nullptr;
+    uint32_t now = flag.state.load();
+    if (flag.has_arrived(arrival)) return;
     if (now & kStopped) throw Stopped();
-    try {
-      if (has_slept) look(arrival);
-    } catch (...) {
-      if (state_.fetch_or(kStopped) / kRound != arrival) return std::current_exception();
-      wake_all();
-      throw;
-    }
-    sleep_until_change(state_, now, kSliceMilliseconds);
+    if (has_slept) look(arrival);
+    sleep_until_change(flag.state, now, kSliceMilliseconds);
   }
 }
 
@@ -128,11 +149,12 @@ ThreadGroup::ThreadGroup(const GroupMembers& members, int all, ThreadWaits& wait
       members_(members),
       own_waits_(size_),
       waits_(waits) {
-  auto bytes = static_cast<size_t>(size_ * kSmallBytes) * kRounds;
   for (Ring& ring : rings_) {
     ring.progress.resize(static_cast<size_t>(size_));
-    ring.room = std::make_unique_for_overwrite<std::byte[]>(bytes);  // pages exist when used
-    for (Round& round : ring.rounds) round.seats.resize(static_cast<size_t>(size_));
+    for (Round& round : ring.rounds) {
+      round.begin.resize(size_), round.end.resize(size_);
+      round.seats.resize(static_cast<size_t>(size_));
+    }
   }
 }
 
@@ -149,31 +171,18 @@ void ThreadGroup::reset() {
   own_waits_.reset();
 }
 
-bool ThreadGroup::is_small(const CollectiveCall& call) {
-  return call.kind == Collective::all_reduce && bytes_of(call) <= kSmallBytes;
-}
-
 uint64_t ThreadGroup::begin(int rank, const CollectiveCall& call, bool is_started) {
   Progress& own = rings_[is_started].progress[static_cast<size_t>(rank)];
   uint64_t number = own.begun, name = name_of(number, is_started);
   invariant(number < own.completed + kRounds, "workers: too many calls are under way");
   Round& here = round(name);
-  if (number >= kRounds)  // others may read what is here
-    if (std::exception_ptr error = wait_for_end(rank, name_of(number - kRounds, is_started)))
-      std::rethrow_exception(error);
   Seat& seat = here.seats[static_cast<size_t>(rank)];
   seat.call = call;
-  seat.pieces.assign(call.pieces.begin(), call.pieces.end());
-  if (call.pieces.empty()) seat.pieces.push_back({call.in, call.out, call.count});
-  if (is_small(call)) {
-    std::byte* to = room(name, rank);
-    for (const CallPiece& piece : seat.pieces) {
-      auto bytes = static_cast<size_t>(piece.count) * element_bytes(call.element);
-      if (bytes) std::memcpy(to, piece.in, bytes);
-      to += bytes;
-    }
-  }
-  own.begin[place_of(name)] = here.begin.arrive(size_);
+  seat.digest = digest_of(call);
+  seat.several.assign(call.pieces.begin(), call.pieces.end());
+  seat.piece = {call.in, call.out, call.count};
+  seat.pieces = call.pieces.empty() ? std::span(&seat.piece, 1) : std::span(seat.several);
+  own.begin[place_of(name)] = here.begin.arrive(rank);
   ++own.begun;
   return name;
 }
@@ -181,12 +190,11 @@ uint64_t ThreadGroup::begin(int rank, const CollectiveCall& call, bool is_starte
 void ThreadGroup::complete(int rank, uint64_t name, FunctionRef<void()> work) {
   Progress& own = progress(name, rank);
   Round& here = round(name);
-  size_t place = place_of(name);
-  const CollectiveCall& call = call_of(name, rank);
+  uint32_t arrival = own.begin[place_of(name)];
   std::exception_ptr error;
   {
-    Waiting waiting(waits_, number_of(rank), here.begin, members_, call);
-    error = here.begin.wait(own.begin[place], spins_, [&](uint32_t a) { waiting.look(a); });
+    Waiting waiting(waits_, number_of(rank), here.begin, members_, call_of(name, rank));
+    error = here.begin.wait(arrival, spins_, [&](uint32_t a) { waiting.look(a); });
   }
   try {
     check_alike(name);
@@ -196,10 +204,8 @@ void ThreadGroup::complete(int rank, uint64_t name, FunctionRef<void()> work) {
     error = std::current_exception();
   }
   own.completed = number_in_ring(name) + 1;
-  bool is_free = is_copied(name);
-  own.end[place] = here.end.arrive(size_);
   // No worker leaves with memory that others read or write.
-  std::exception_ptr late = is_free ? nullptr : wait_for_end(rank, name);
+  std::exception_ptr late = wait_for_end(rank, name);
   if (!error) error = late;
   if (error) std::rethrow_exception(error);
 }
@@ -217,20 +223,15 @@ std::exception_ptr ThreadGroup::wait_for_end(int rank, uint64_t name) {
       waits_.stop_all();  // they complete what they have begun
     }
   };
-  uint32_t arrival = progress(name, rank).end[place_of(name)];
-  end.wait(arrival, spins_, look);
+  end.wait(end.arrive(rank), spins_, look);
   return error;
 }
 
 /// All workers compare the same calls, so all of them throw.
 void ThreadGroup::check_alike(uint64_t number) const {
-  const CollectiveCall& first = call_of(number, 0);
   bool alike = true;
-  for (int rank = 1; rank < size_; ++rank) {
-    alike &= is_same(call_of(number, rank), first);
-    alike &= std::ranges::equal(pieces_of(number, rank), pieces_of(number, 0), {},
-                                &CallPiece::count, &CallPiece::count);
-  }
+  for (int rank = 1; rank < size_; ++rank)
+    alike &= seat(number, rank).digest == seat(number, 0).digest;
   if (alike) return;
   std::vector<NotMet::Worker> all;
   for (int rank = 0; rank < size_; ++rank) {
@@ -243,30 +244,16 @@ void ThreadGroup::check_alike(uint64_t number) const {
 
 std::vector<const void*> ThreadGroup::operands(uint64_t number, int64_t offset) const {
   std::vector<const void*> list;
-  for (int k = 0; k < size_; ++k) list.push_back(at(call_of(number, k).in, offset));
+  for (int k = 0; k < size_; ++k) list.push_back(at(pieces_of(number, k)[0].in, offset));
   return list;
 }
 
-/// Little data: every worker folds all of it, from copies that no worker waits for.
-void ThreadTransport::reduce_copies(uint64_t round) {
-  const CollectiveCall& call = group_.call_of(round, rank_);
-  std::vector<const void*> in;
-  for (int k = 0; k < size(); ++k) in.push_back(group_.copy_of(round, k));
-  for (const CallPiece& piece : group_.pieces_of(round, rank_)) {
-    fold(call.fold, call.element, in, piece.out, piece.count);
-    int64_t bytes = piece.count * static_cast<int64_t>(element_bytes(call.element));
-    for (const void*& from : in) from = at(from, bytes);
-  }
-}
-
-/// Much data: every worker folds a part of the elements and gives it to all.
-void ThreadTransport::reduce_part(uint64_t round) {
+/// Every worker folds a part of the elements and gives it to all.
+void ThreadTransport::reduce(uint64_t round) {
   const CollectiveCall& call = group_.call_of(round, rank_);
   auto width = static_cast<int64_t>(element_bytes(call.element));
-  Share own = share_of(call.count, rank_, size());
+  Share own = share_of(call.count, kLineBytes / width, rank_, size());
   std::span<const CallPiece> pieces = group_.pieces_of(round, rank_);
-  std::vector<const void*> in(static_cast<size_t>(size()));
-  std::vector<void*> out(in.size());
   int64_t first = 0;  // of the piece, among all elements
   for (size_t i = 0; i < pieces.size(); first += pieces[i++].count) {
     int64_t begin = std::max<int64_t>(own.begin - first, 0);
@@ -274,10 +261,10 @@ void ThreadTransport::reduce_part(uint64_t round) {
     if (begin >= end) continue;
     for (int k = 0; k < size(); ++k) {
       const CallPiece& piece = group_.pieces_of(round, k)[i];
-      in[static_cast<size_t>(k)] = at(piece.in, begin * width);
-      out[static_cast<size_t>(k)] = at(piece.out, begin * width);
+      in_[static_cast<size_t>(k)] = at(piece.in, begin * width);
+      out_[static_cast<size_t>(k)] = at(piece.out, begin * width);
     }
-    fold_to_all(call.fold, call.element, in, out, end - begin, call.count * width);
+    fold_to_all(call.fold, call.element, in_, out_, end - begin, call.count * width);
   }
 }
 
@@ -288,10 +275,10 @@ void ThreadTransport::work(uint64_t round) {
     if (bytes)
       std::memcpy(at(call.out, to * bytes), at(source, from * bytes), static_cast<size_t>(bytes));
   };
-  auto operand = [&](int k) { return group_.call_of(round, k).in; };
+  auto operand = [&](int k) { return group_.pieces_of(round, k)[0].in; };
   switch (call.kind) {
     case Collective::all_reduce:
-      return group_.is_copied(round) ? reduce_copies(round) : reduce_part(round);
+      return reduce(round);
     case Collective::all_gather:
       for (int k = 0; k < size(); ++k) copy(k, 0, operand(k));
       return;

@@ -11,29 +11,39 @@
 
 namespace tn::workers {
 
-/// Where the workers of a group wait for each other. Arrivals, rounds and the stop are one word: a
+/// Where the workers of a group wait for each other. Each has a flag of its own, so that arrivals
+/// do not compete. A stop marks all flags, and no worker arrives at a flag that is marked. So a
 /// round is either complete for all workers or stopped for all.
 class Gate {
  public:
-  /// Counts this worker, the number of `size` of them, and returns what to wait for. Throws Stopped
-  /// if `stop` came first.
-  uint32_t arrive(int size);
+  void resize(int size) { flags_ = std::vector<Flag>(static_cast<size_t>(size)); }
+  /// Counts this worker and returns what to wait for. Throws Stopped if `stop` came first.
+  uint32_t arrive(int rank);
   using Look = FunctionRef<void(uint32_t arrival)>;
   /// Returns when all have arrived. If `stop` came before the last of them, all throw Stopped. A
   /// worker that sleeps calls `look` at intervals. What it throws stops all, unless all have
   /// arrived by then: then it is returned, to be thrown when the work of the round is done.
   std::exception_ptr wait(uint32_t arrival, bool spins, Look look);
   void stop();
-  void reset() { state_ = 0; }
-  /// The number of complete rounds.
-  uint32_t round() const { return state_.load() / kRound; }
-  bool is_stopped() const { return state_.load() & kStopped; }
+  void reset();
+  /// Whether workers that have arrived wait for others, who may still come.
+  bool is_open(uint32_t arrival) const { return fate(arrival) == Fate::open; }
 
  private:
-  void wake_all();
+  enum class Fate { open, complete, stopped };
+  struct alignas(64) Flag {
+    std::atomic<uint32_t> state = 0;  // twice the number of arrivals, and the mark
+    std::atomic<uint32_t> sleepers = 0;
+    bool has_arrived(uint32_t arrival) const {
+      return static_cast<int32_t>((state.load() & ~kStopped) - arrival) >= 0;
+    }
+    void wake_all();
+  };
+  Fate fate(uint32_t arrival) const;
+  void sleep_until(Flag& flag, uint32_t arrival, Look look);
 
-  static constexpr uint32_t kArrived = (1u << 15) - 1, kStopped = 1u << 15, kRound = 1u << 16;
-  alignas(64) std::atomic<uint32_t> state_ = 0, sleepers_ = 0;
+  static constexpr uint32_t kStopped = 1, kArrival = 2;
+  std::vector<Flag> flags_;
 };
 
 /// Where the workers of a group meet. A call is a round: a worker begins it without waiting for
@@ -57,9 +67,8 @@ class ThreadGroup {
   /// and completed after them have rounds of their own, so that both complete in order.
   uint64_t begin(int rank, const CollectiveCall& call, bool is_started = false);
   /// Does `work` when the calls of all are known, and returns when all have done theirs, whether
-  /// `work` fails or not. If the operands were copied, it returns when its own work is done.
-  /// Throws NotMet where calls differ, or where not all workers come and none can go on or time is
-  /// up.
+  /// `work` fails or not. Throws NotMet where calls differ, or where not all workers come and none
+  /// can go on or time is up.
   void complete(int rank, uint64_t round, FunctionRef<void()> work);
   void together(int rank, const CollectiveCall& call, FunctionRef<void()> work) {
     complete(rank, begin(rank, call), work);
@@ -70,19 +79,19 @@ class ThreadGroup {
   std::span<const CallPiece> pieces_of(uint64_t round, int rank) const {
     return seat(round, rank).pieces;
   }
-  /// Whether the operands are small sums, which were copied to `copy_of`.
-  bool is_copied(uint64_t round) const { return is_small(call_of(round, 0)); }
-  const std::byte* copy_of(uint64_t round, int rank) const { return room(round, rank); }
   /// What the calls of all have at `offset` of their operands.
   std::vector<const void*> operands(uint64_t round, int64_t offset) const;
 
  private:
-  static constexpr size_t kRounds = 2 * Transport::kMostStarted;
-  static constexpr int64_t kSmallBytes = 32 << 10;
+  static constexpr size_t kRounds = Transport::kMostStarted;
 
-  struct Seat {
+  /// What a worker shows. Others read the first cache line alone, unless digests differ.
+  struct alignas(64) Seat {
+    uint64_t digest = 0;
+    std::span<const CallPiece> pieces;
+    CallPiece piece{};  // of a call that has one
     CollectiveCall call;
-    std::vector<CallPiece> pieces;
+    std::vector<CallPiece> several;
   };
   struct Round {
     Gate begin, end;
@@ -91,17 +100,15 @@ class ThreadGroup {
   /// Of one worker, for itself.
   struct alignas(64) Progress {
     uint64_t begun = 0, completed = 0;  // rounds
-    uint32_t begin[kRounds] = {}, end[kRounds] = {};
+    uint32_t begin[kRounds] = {};       // its arrivals
   };
 
   /// Rounds that are completed in the order of their beginnings.
   struct Ring {
     Round rounds[kRounds];
-    std::vector<Progress> progress;     // by rank
-    std::unique_ptr<std::byte[]> room;  // for small operands
+    std::vector<Progress> progress;  // by rank
   };
 
-  static bool is_small(const CollectiveCall& call);
   // A round's name is its number in a ring, and the ring.
   static uint64_t name_of(uint64_t number, bool is_started) { return number * 2 + is_started; }
   static uint64_t number_in_ring(uint64_t round) { return round / 2; }
@@ -115,15 +122,12 @@ class ThreadGroup {
   const Seat& seat(uint64_t name, int rank) const {
     return ring(name).rounds[place_of(name)].seats[static_cast<size_t>(rank)];
   }
-  std::byte* room(uint64_t name, int rank) const {
-    auto place = static_cast<int64_t>(place_of(name)) * size_ + rank;
-    return ring(name).room.get() + place * kSmallBytes;
-  }
 
   void check_alike(uint64_t round) const;
   int number_of(int rank) const { return members_.first + rank * members_.step; }
-  /// Waits until no other worker needs what this one has shown. A round that all have begun is
-  /// never left: an interrupt stops the other workers, and is returned.
+  /// Arrives at the end of a round, and waits until no other worker needs what this one has shown.
+  /// A round that all have begun is never left: an interrupt stops the other workers, and is
+  /// returned.
   std::exception_ptr wait_for_end(int rank, uint64_t name);
 
   int size_;
@@ -136,7 +140,11 @@ class ThreadGroup {
 
 class ThreadTransport final : public Transport {
  public:
-  ThreadTransport(ThreadGroup& group, int rank) : group_(group), rank_(rank) {}
+  ThreadTransport(ThreadGroup& group, int rank)
+      : group_(group),
+        rank_(rank),
+        in_(static_cast<size_t>(group.size())),
+        out_(static_cast<size_t>(group.size())) {}
   int rank() const override { return rank_; }
   int size() const override { return group_.size(); }
   /// A line of a host language takes its lock, which a thread that waits for this one may hold.
@@ -152,11 +160,12 @@ class ThreadTransport final : public Transport {
 
  private:
   void work(uint64_t round);
-  void reduce_copies(uint64_t round);
-  void reduce_part(uint64_t round);
+  void reduce(uint64_t round);
 
   ThreadGroup& group_;
   int rank_;
+  std::vector<const void*> in_;  // of all workers, while this one folds
+  std::vector<void*> out_;
 };
 
 }  // namespace tn::workers

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/error.h"
 #include "base/text.h"
 #include "workers/thread_transport.h"
 #include "workers/world_memory.h"
@@ -26,12 +27,6 @@ std::string_view verb(size_t count, std::string_view one, std::string_view many)
 }
 
 }  // namespace
-
-bool is_same(const CollectiveCall& a, const CollectiveCall& b) {
-  return a.kind == b.kind && a.fold == b.fold && a.element == b.element && a.count == b.count &&
-         a.peer == b.peer && a.shape.rank == b.shape.rank &&
-         std::equal(a.shape.extents, a.shape.extents + std::max(a.shape.rank, 0), b.shape.extents);
-}
 
 std::string text_of(const GroupMembers& members, const CollectiveCall& call) {
   constexpr std::string_view kSums[] = {"all_sum", "all_prod", "all_max", "all_min"};
@@ -110,8 +105,7 @@ void ThreadWaits::has_ended(int worker) {
 
 /// A worker whose round is complete, or stopped, is about to go on.
 bool ThreadWaits::is_waiting(const Record& record) const {
-  return record.doing == Doing::waits && record.gate->round() == record.round &&
-         !record.gate->is_stopped();
+  return record.doing == Doing::waits && record.gate->is_open(record.round);
 }
 
 std::vector<NotMet::Worker> ThreadWaits::report() const {

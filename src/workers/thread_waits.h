@@ -22,9 +22,6 @@ struct GroupMembers {
   int first = 0, step = 1, size = 0;
 };
 
-/// Whether two workers make the same call, wherever their data are.
-bool is_same(const CollectiveCall& a, const CollectiveCall& b);
-
 /// Workers that wait for others that do not come, or that make different calls. The lines of the
 /// program are for the caller to add: they take the lock of a host language.
 class NotMet : public WorkerFailed {

@@ -64,13 +64,13 @@ bool is_same_call(const PublishedCall& a, const PublishedCall& b) {
   return a.data == b.data && a.peer == b.peer && a.kind == b.kind && a.fold == b.fold;
 }
 
-uint64_t digest_of(const PublishedCall& call) {
-  uint64_t what = call.kind | uint64_t{call.fold} << 8 | uint64_t{call.data.element} << 16;
-  uint64_t hash = combine(what, static_cast<uint64_t>(call.data.count));
-  hash = combine(hash, static_cast<uint64_t>(call.peer));
-  hash = combine(hash, static_cast<uint64_t>(call.data.shape.rank));
-  for (int32_t i = 0; i < call.data.shape.rank; ++i)
-    hash = combine(hash, static_cast<uint64_t>(call.data.shape.extents[i]));
+uint64_t digest_of(const CollectiveCall& call) {
+  uint64_t hash = static_cast<uint64_t>(call.kind) | static_cast<uint64_t>(call.fold) << 8 |
+                  static_cast<uint64_t>(call.element) << 16;
+  auto add = [&](int64_t number) { hash = combine(hash, static_cast<uint64_t>(number)); };
+  add(call.count), add(call.peer), add(call.shape.rank);
+  for (int32_t i = 0; i < call.shape.rank; ++i) add(call.shape.extents[i]);
+  for (const CallPiece& piece : call.pieces) add(piece.count);
   return hash | 1;
 }
 

@@ -53,7 +53,7 @@ struct WorkerRecord {
 /// Whether two workers do the same, whatever its number and place.
 bool is_same_call(const PublishedCall& a, const PublishedCall& b);
 /// A hash of what is compared, never 0.
-uint64_t digest_of(const PublishedCall& call);
+uint64_t digest_of(const CollectiveCall& call);
 /// "all_reduce #3 of float32[2, 3] (train.py:31)"
 std::string text_of(const PublishedCall& call);
 /// What a worker is doing, as the end of a sentence: " in …", " after …", or "".
