@@ -185,8 +185,9 @@ Tensor import_managed(Managed* managed, const dl::Tensor& t, bool read_only, Cop
   if (contiguous && aligned && !copies && step > 0)
     return from_memory(const_cast<char*>(data), *type, shape, managed, release, true);
   Tensor made = tensor_from_strides(data, *type, shape, strides);
+  int id = t.device.id;
   release(managed);
-  if (on_gpu) return made.to(Device(format("cuda:{}", t.device.id)));  // it is empty
+  if (on_gpu) return made.to(Device(format("cuda:{}", id)));  // it is empty
   if (step > 0) check_may_copy(copy);
   return made;
 }

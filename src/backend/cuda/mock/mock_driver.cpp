@@ -273,7 +273,8 @@ void make_streams(Driver& d) {
 
 void make_modules(Driver& d) {
   d.cuModuleLoadDataEx = [](Module* out, const void* image, unsigned, int*, void**) {
-    return *out = new ModuleOfDriver{static_cast<const char*>(image)}, mock().module;
+    if (mock().module == kSuccess) *out = new ModuleOfDriver{static_cast<const char*>(image)};
+    return mock().module;
   };
   d.cuModuleUnload = [](Module module) { return delete module, kSuccess; };
   d.cuModuleGetFunction = [](Function* out, Module, const char* name) {
