@@ -17,6 +17,27 @@ bool gathers(const Kernel& kernel, const Value& v) {
           std::ranges::any_of(kernel.masks[static_cast<size_t>(v.mask)], computed));
 }
 
+/// The loads that `stored` may be, element by element, without any computation.
+std::vector<const Value*> copied_loads(const Kernel& kernel, ValueId stored) {
+  std::vector<const Value*> loads;
+  std::vector<ValueId> open = {stored};
+  std::vector<bool> seen;
+  while (!open.empty()) {
+    ValueId id = open.back();
+    open.pop_back();
+    const Value& v = kernel.values[static_cast<size_t>(id)];
+    if (v.op == Op::load) loads.push_back(&v);
+    bool same_type = v.op == Op::cast && kernel.values[static_cast<size_t>(v.a)].type == v.type;
+    if (v.op == Op::bitcast || same_type) open.push_back(v.a);
+    if (v.op != Op::select) continue;
+    seen.resize(kernel.values.size());  // selections of joined tensors are a long chain
+    if (seen[static_cast<size_t>(id)]) continue;
+    seen[static_cast<size_t>(id)] = true;
+    open.push_back(v.b), open.push_back(v.c);
+  }
+  return loads;
+}
+
 }  // namespace
 
 Sharing::Sharing(const Kernel& kernel)
@@ -50,7 +71,15 @@ Sharing::Sharing(const Kernel& kernel)
     const Value& value = kernel.values[static_cast<size_t>(s.value)];
     store.axes |= value.axes;
     store.sweep = std::max(store.sweep, sweep[static_cast<size_t>(s.value)]);
-    if (value.op == Op::load) loads_[static_cast<size_t>(value.buffer)].copies_to = s.buffer;
+    for (const Value* copied : copied_loads(kernel, s.value)) {
+      Access& load = loads_[static_cast<size_t>(copied->buffer)];
+      // Two outputs that are the same load have the same elements.
+      bool is_alike = load.copied == s.value && copied == &value;
+      bool is_only = load.copies_to == kNone || load.copies_to == s.buffer;
+      if (load.copies_to == kSeveral) continue;
+      load.copies_to = is_only || is_alike ? s.buffer : kSeveral;
+      load.copied = s.value;
+    }
   }
 }
 
@@ -64,7 +93,8 @@ bool Sharing::allows(int input, int output) const {
   if (load.count && (!load.plain || load.index != store.index)) return false;
   // Along an axis that the index leaves out, every point loads the same place again.
   if (load.count && (par_ & ~axes_in(kernel_, store.index)) != 0) return false;
-  // What is stored as it was loaded may be moved from memory to memory, after other stores.
+  // What is stored as it was loaded may be moved from memory to memory, after other stores. So may
+  // a selection: where its condition is known for a part of the domain, it is one of its operands.
   if (load.copies_to != kNone && load.copies_to != output) return false;
   // No sweep that may load the input again comes after the store's.
   return last_reduction_ <= store.sweep && std::ranges::all_of(stores_, [&](const Access& other) {

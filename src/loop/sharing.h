@@ -13,11 +13,13 @@ class Sharing {
   bool allows(int input, int output) const;
 
  private:
+  static constexpr int kSeveral = -2;
   struct Access {
     int count = 0;
     PolyId index{};
-    bool plain = true;      // stored once and for all, or always loaded from the same place
-    int copies_to = kNone;  // loads: the buffer that one is stored to as it is
+    bool plain = true;       // stored once and for all, or always loaded from the same place
+    int copies_to = kNone;   // loads: the buffer that one is stored to as it is, or kSeveral
+    ValueId copied = kNone;  // the value stored there
     AxisSet axes = 0;
     int sweep = 0;  // stores: how many sweeps end before
   };

@@ -484,6 +484,17 @@ TEST_CASE("in place: what a kernel allows") {
   std::string points = "  axes p0:24 par\n  v0 = load x[p0] : f32\n  v1 = exp v0 : f32\n";
   CHECK(shares(points + "  v2 = neg v0 : f32\n  store y[p0] = v1\n  store z[p0] = v2\n"));
   CHECK(!shares(points + "  store y[p0] = v1\n  store z[p0] = v0\n"));
+  // The same through a bitcast, and through a selection that is decided for a part of the points.
+  CHECK(!shares(points + "  v2 = bitcast v0 : i32\n  v3 = bitcast v2 : f32\n"
+                         "  store y[p0] = v1\n  store z[p0] = v3\n"));
+  std::string chosen =
+      "  v2 = index p0 : i64\n  v3 = constant 5 : i64\n  v4 = lt v2, v3 : bool\n"
+      "  v5 = select v4, v0, v1 : f32\n";
+  CHECK(!shares(points + chosen + "  store y[p0] = v1\n  store z[p0] = v5\n"));
+  CHECK(shares(points + chosen + "  store y[p0] = v5\n  store z[p0] = v1\n"));
+  CHECK(!shares(points + chosen +
+                "  v6 = select v4, v1, v0 : f32\n"
+                "  store y[p0] = v6\n  store z[p0] = v5\n"));
   CHECK(
       !shares("  axes p0:4 par, p1:6 par\n  v0 = load x[6*p0 + p1] : f32\n"
               "  store y[4*p1 + p0] = v0\n  store z[6*p0 + p1] = v0\n"));

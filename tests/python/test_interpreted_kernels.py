@@ -52,3 +52,26 @@ def test_places_beside_the_least_integer():
     x = tn.array(floats(64))
     agrees(lambda x: tn.sin(tn.where(tn.arange(64) >= -(2**63), x, 0)), x)
     agrees(lambda x: tn.sin(tn.where(tn.arange(64) < 2**63 - 1, x, 0)), x)
+
+
+@pytest.mark.parametrize("donated", [False, True])
+def test_a_result_in_the_place_of_an_operand_that_another_result_copies_in_part(donated):
+    def f(x):
+        x = x if donated else tn.sort(x)  # whose memory results may take
+        a = tn.sin(x)
+        return a, tn.where(tn.arange(4096) < 100, x, a), tn.where(tn.arange(4096) < 7, a, x)
+
+    x = floats(4096)
+    wanted = [y.numpy() for y in f(tn.array(x))]
+    made = tn.compile(f, donate_argnums=0 if donated else ())(tn.array(x))
+    for got, expected in zip(made, wanted, strict=True):
+        np.testing.assert_array_equal(got.numpy(), expected)
+
+
+def test_a_result_in_the_place_of_an_operand_that_is_also_seen_as_bits():
+    def f(x):
+        x = tn.sort(x)
+        a, bits = tn.sin(x), tn.bitcast(x, tn.int32)
+        return a, bits, a + bits.astype(tn.float32)
+
+    agrees(f, tn.array(floats(4096)))
