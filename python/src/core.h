@@ -147,7 +147,10 @@ Tensor tensor_from_dlpack(PyObject* object, Copy copy);
 Tensor tensor_from_bytes(PyObject* object, DType type, const Shape& shape, size_t bytes);
 /// Fails when memory that cannot be shared must not be copied.
 void check_may_copy(Copy copy);
-/// A copy of strided elements (strides in bytes) as a tensor.
+/// Whether some element of contiguous memory is a bool whose byte is neither 0 nor 1: NumPy has
+/// them, kernels do not.
+bool has_other_truth_values(const void* data, DType type, int64_t elements);
+/// A copy of strided elements (strides in bytes) as a tensor. Every bool becomes 0 or 1.
 Tensor tensor_from_strides(const void* data, DType dtype, const Shape& shape,
                            const int64_t* strides);
 

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "compiler/memory_report.h"
 #include "functions/compiled.h"
+#include "passes/pipeline.h"
 
 namespace tn {
 namespace {
@@ -37,6 +38,7 @@ Target target_here(const std::vector<Target>& targets) {
 }  // namespace
 
 CompileOptions options_of(int optimization_level, const PlanSettings& settings) {
+  for (const std::string& name : settings.on) check_asked_for(name);
   return {.effort = effort_of(optimization_level),
           .off = settings.off,
           .on = settings.on,

@@ -285,6 +285,8 @@ Tensors repeat_whole(const TileAttrs& a, const Tensors& in) {
 Tensor roll_axis(const Tensor& x, int axis, Offset shift) {
   Dim n = x.shape()[axis];
   if (n.is(0)) return x;
+  if (shift.is_const() && shift.raw == Offset::kLeast)
+    fail("roll: the shift is below {}", Offset::kLeast);
   bool back = !decide_at_least(shift, 0);
   Dim places = (back ? Offset(0) - shift : shift).size();
   if (decide_at_least(places, n)) places = mod(places, n);

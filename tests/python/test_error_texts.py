@@ -24,6 +24,8 @@ SHAPES = [
     (lambda: tn.as_strided(ones(4), (3,), (1, 1)), "as_strided: 2 strides for the shape [3]"),
     (lambda: tn.as_strided(ones(4), (3,), (2,)), "as_strided: elements 0 to 4 of f32[4]"),
     (lambda: tn.as_strided(ones(4), (2**40,), (2**40,)), "elements passes 64 bits (f32[4])"),
+    (lambda: tn.roll(ones(3), -(2**63)), "roll: the shift is below -9223372028264841216"),
+    (lambda: tn.compile(tn.exp, on="interpret-first")(ones(2)), "no pass named 'interpret-first'"),
     (lambda: tn.roll(ones(2, 3), (1, 2, 3), (0, 1)), "roll: 3 shifts for 2 axes (f32[2,3])"),
     (lambda: tn.array_split(ones(4)), "array_split: give either sections or indices (f32[4])"),
     (lambda: tn.rot90(ones(2, 3), axes=(0,)), "rot90: axes are two numbers, not 1: f32[2,3]"),

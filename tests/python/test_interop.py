@@ -188,6 +188,20 @@ def test_read_only_arrays():
     assert (tn.asarray(a) * 2).tolist() == [0, 2, 4, 6, 8]
 
 
+@pytest.mark.parametrize("make", [tn.array, tn.asarray, tn.from_dlpack])
+@pytest.mark.parametrize("step", [1, 2])
+def test_bytes_of_bools_that_are_neither_0_nor_1_are_true(make, step):
+    odd = np.array([0, 1, 2, 255, 128, 3] * 8, np.uint8).view(bool)[::step]
+    t = make(odd)
+    true = np.count_nonzero(odd)
+    for count in (tn.sum, tn.compile(tn.sum), tn.count_nonzero):
+        assert count(t).item() == true
+    assert (~t).numpy().tolist() == (~odd).tolist()
+    if step == 1:
+        with pytest.raises(tn.Error, match="copy=False"):
+            tn.asarray(odd, copy=False)
+
+
 def test_buffers():
     assert tn.asarray(array.array("i", [1, 2, 3])).tolist() == [1, 2, 3]
     assert tn.asarray(memoryview(b"ab").cast("B")).tolist() == [97, 98]

@@ -120,6 +120,14 @@ const char* buffer_format(DType type) {
   return kFormats[static_cast<size_t>(type)];
 }
 
+bool has_other_truth_values(const void* data, DType type, int64_t elements) {
+  if (type != DType::b1) return false;
+  const auto* bytes = static_cast<const unsigned char*>(data);
+  unsigned char all = 0;
+  for (int64_t i = 0; i < elements; ++i) all |= bytes[i];
+  return all > 1;
+}
+
 Tensor tensor_from_strides(const void* data, DType dtype, const Shape& shape,
                            const int64_t* strides) {
   int64_t count = shape.elements().value(), item = size_of(dtype);
@@ -136,6 +144,8 @@ Tensor tensor_from_strides(const void* data, DType dtype, const Shape& shape,
       at[place] = 0;
     }
   }
+  if (dtype == DType::b1)
+    for (char& truth : packed) truth = truth != 0;
   return from_bytes(packed.data(), dtype, shape);
 }
 
@@ -194,8 +204,9 @@ Tensor tensor_from_buffer(PyObject* object, Copy copy) {
     fail("asarray: {} axes are more than {}: {}", view.ndim, kMaxRank, Py_TYPE(object)->tp_name);
   Shape shape(view.shape, view.shape + view.ndim);
   bool aligned = reinterpret_cast<uintptr_t>(view.buf) % 16 == 0;
-  if (!aligned || !is_contiguous(view)) check_may_copy(copy);
-  if (!is_contiguous(view)) return tensor_from_strides(view.buf, type, shape, view.strides);
+  bool is_plain = is_contiguous(view) && !has_other_truth_values(view.buf, type, view.len);
+  if (!aligned || !is_plain) check_may_copy(copy);
+  if (!is_plain) return tensor_from_strides(view.buf, type, shape, view.strides);
   bool copies = copy == Copy::always || (copy == Copy::if_writable && !view.readonly);
   if (copies || !aligned) return from_bytes(view.buf, type, shape);
   return share(guard, type, shape);
