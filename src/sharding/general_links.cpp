@@ -129,6 +129,7 @@ struct Indexed {
   }
 };
 
+/// Of a tensor that is divided where it is indexed, one worker has each element: others add zeros.
 Loops link_gather(const OpView& op) {
   const auto& a = op.as<ops::GatherAttrs>();
   Indexed at(op, a.axes, a.batch_dims, 1);
@@ -136,7 +137,10 @@ Loops link_gather(const OpView& op) {
   Loops loops;
   for (int k = 0; k < op.rank(0); ++k) {
     int to = at.of_x[static_cast<size_t>(k)];
-    if (to < 0) continue;
+    if (to < 0) {
+      if (!is_complex(op.types[0]->dtype)) loops.push_back({{{0, k}}, Monoid::or_, true});
+      continue;
+    }
     Loop loop{{{0, k}, {result, to}}};
     if (k < a.batch_dims) at.add_indices(op, k, 1, op.shape(0)[k], loop);
     loops.push_back(loop);
@@ -150,7 +154,8 @@ Loops link_gather(const OpView& op) {
   return loops;
 }
 
-/// Updates that are added to zeros may be added in parts.
+/// Updates that are added to zeros may be added in parts. Of a tensor that is divided where it is
+/// indexed, a worker writes its block.
 Loops link_scatter(const OpView& op) {
   const auto& a = op.as<ops::ScatterAttrs>();
   Indexed at(op, a.axes, a.batch_dims, 2);
@@ -158,7 +163,10 @@ Loops link_scatter(const OpView& op) {
   Loops loops;
   for (int k = 0; k < op.rank(0); ++k) {
     int to = at.of_x[static_cast<size_t>(k)];
-    if (to < 0) continue;
+    if (to < 0) {
+      loops.push_back({{{0, k}, {result, k}}, {}, true});
+      continue;
+    }
     Loop loop{{{0, k}, {1, to}, {result, k}}};
     if (k < a.batch_dims) at.add_indices(op, k, 2, op.shape(0)[k], loop);
     loops.push_back(loop);

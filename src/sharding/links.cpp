@@ -122,6 +122,7 @@ std::optional<Reach> reach_along(const Loop& loop, const OpView& op, int slot, D
       loop.places, [&](const Place& p) { return p.slot == slot && p.dim == from.dim; });
   if (start == loop.places.end()) return {};
   int64_t position = from.radix * start->times;
+  if (loop.in_blocks && position != 1) return {};
   Reach reach{std::vector<Digit>(op.types.size()), loop.fold};
   for (const Place& p : loop.places) {
     int64_t radix = position / p.times;

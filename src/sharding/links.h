@@ -35,10 +35,11 @@ struct Place {
 };
 
 /// Places that are divided together. Slots without a place take part whole. If it folds, results
-/// have no place: each worker computes a term of the fold.
+/// have no place: each worker computes a term of the fold. `in_blocks`: by digits of radix 1 alone.
 struct Loop {
   std::vector<Place> places;
   std::optional<loop::Monoid> fold = {};
+  bool in_blocks = false;
 };
 
 /// The loops of an op that is no composite: by its family, or by the table of general ops. An op

@@ -44,6 +44,8 @@ class LocalGraph {
 
   /// `form` of a value of this global type in another layout. Partial axes of `target` stay.
   Form moved(const Form& form, TypeRef type, const Layout& target);
+  /// Terms of all workers along an axis folded, one of each: whole, or divided at `to`.
+  Form folded_by_all(Form made, int axis, const Shape& shape, Digit to);
   /// How many transitions that takes.
   int distance(const Form& form, const Layout& target) const;
 
@@ -56,7 +58,6 @@ class LocalGraph {
   Form resolved(const Form& form, int axis, const Shape& shape, Digit to);
   /// The folds of ranges of parts that all workers along an axis hold, in the order of the parts.
   std::vector<Val> roots_of_all(std::span<const Val> roots, int axis);
-  Form folded_by_all(Form made, int axis, const Shape& shape, Digit to);
   Val folded(std::vector<Val> terms, loop::Monoid monoid);
   void report(const OpDef& op, int axis, Val v);
 

@@ -36,6 +36,23 @@ struct Division {
   }
 };
 
+/// Walks over the parts that a worker holds along some axes, in row-major order.
+struct PartCounter {
+  std::vector<int> axes;
+  std::vector<int64_t> counts, at;
+  PartCounter(const Mesh& mesh, uint32_t set) {
+    for (int t = 0; t < mesh.count(); ++t) {
+      if (!(set >> t & 1)) continue;
+      axes.push_back(t), at.push_back(0), counts.push_back(mesh[t].parts_per_worker());
+    }
+  }
+  bool next() {
+    for (size_t k = axes.size(); k-- > 0; at[k] = 0)
+      if (++at[k] < counts[k]) return true;
+    return false;
+  }
+};
+
 /// A mesh of as many workers as there are parts. What is decided for it holds for all sizes.
 inline Mesh finest(Mesh mesh) {
   for (MeshAxis& axis : mesh.axes) axis.size = axis.parts;

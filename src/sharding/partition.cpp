@@ -8,9 +8,8 @@
 #include "base/error.h"
 #include "ir/rewrite.h"
 #include "ops/op_decls.h"
-#include "sharding/local_graph.h"
+#include "sharding/indexed_blocks.h"
 #include "sharding/local_region.h"
-#include "sharding/op_division.h"
 #include "sharding/positions.h"
 
 namespace tn::sharding {
@@ -193,7 +192,7 @@ class Partition {
       Digit digit = layouts_[static_cast<size_t>(from_.in(op)[static_cast<size_t>(k)])][t];
       if (!digit) continue;
       auto reach = links_.follow(i, k, digit, mesh_[t].parts);
-      if (!reach || !reach->fold) continue;
+      if (!reach || !reach->fold || (picks_from_blocks(op) && !pays(op, t))) continue;
       bool all = true;
       for (int j = 0; j < op.ins; ++j) {
         Digit wanted = reach->slots[static_cast<size_t>(j)];
@@ -203,6 +202,19 @@ class Partition {
       if (all) return reach;
     }
     return {};
+  }
+
+  /// Whether elements that a gather picks are fewer than those that gathering the table would move.
+  /// One that is divided in memory only is gathered where the result is divided.
+  bool pays(const GraphOp& op, int t) const {
+    Val table = from_.in(op)[0];
+    auto elements = [&](Val v) {
+      Layout layout = plain(v);
+      layout[t] = {};
+      return local_type(finest_, layout, type(v))->elements;
+    };
+    if (layouts_[static_cast<size_t>(table)].is_stored(t) && plain(op.out)[t]) return false;
+    return 2 * elements(op.out) <= elements(table);
   }
 
   /// Whether the digits of `reach` leave room for those of other axes.
@@ -223,7 +235,8 @@ class Partition {
     for (int t = 0; t < mesh_.count(); ++t) {
       if (is_sum && partial >> t & 1) continue;
       std::optional<Reach> reach;
-      if (folds_first_[static_cast<size_t>(i)] >> t & 1) reach = from_operands(i, t);
+      bool folds = folds_first_[static_cast<size_t>(i)] >> t & 1 || picks_from_blocks(op_at(i));
+      if (folds) reach = from_operands(i, t);
       if (!reach) reach = from_results(i, t);
       if (!reach) reach = from_operands(i, t);
       if (!reach) continue;
@@ -368,28 +381,8 @@ class Partition {
     return inside.transitions == 0 && same(inside.graph, body_graph(*op.op, op.attr_data(), types));
   }
 
-  /// Folded axes and those passed on, with the number of parts that a worker holds of each.
-  struct Counter {
-    std::vector<int> axes;
-    std::vector<int64_t> counts, at;
-    bool next() {
-      for (size_t k = axes.size(); k-- > 0; at[k] = 0)
-        if (++at[k] < counts[k]) return true;
-      return false;
-    }
-  };
-  Counter parts_of(uint32_t axes) const {
-    Counter counter;
-    for (int t = 0; t < mesh_.count(); ++t) {
-      if (!(axes >> t & 1)) continue;
-      counter.axes.push_back(t), counter.at.push_back(0);
-      counter.counts.push_back(mesh_[t].parts_per_worker());
-    }
-    return counter;
-  }
-
   /// Operand `slot` at one combination of parts.
-  Val operand_at(const Form& form, int slot, const Division& division, const Counter& parts) {
+  Val operand_at(const Form& form, int slot, const Division& division, const PartCounter& parts) {
     size_t place = 0;
     for (size_t k = 0; k < parts.axes.size(); ++k)
       if (division.kept >> parts.axes[k] & 1)
@@ -451,9 +444,14 @@ class Partition {
     }
     std::vector<TypeRef> types = local_types(i, division, mesh_);
     const Attrs* attrs = attrs_for(i, division, mesh_, types);
+    if (is_indexed_in_blocks(op, division)) {
+      attrs = count_from_blocks(local_, mesh_, op, *type(from_.in(op)[0]), division, operands);
+      if (division.fold() && picks_from_blocks(op))
+        return emit_picks(op, attrs, division, operands);
+    }
     if (makes_wide_terms(i, division, operands)) attrs = widened(op, attrs, operands);
     folds_ += division.fold().has_value();
-    Counter parts = parts_of(division.folded() | division.kept);
+    PartCounter parts(mesh_, division.folded() | division.kept);
     do {
       std::vector<Val> given;
       for (int k = 0; k < op.ins; ++k)
@@ -463,6 +461,15 @@ class Partition {
     } while (parts.next());
     for (int k = 0; k < op.outs; ++k)
       forms_[static_cast<size_t>(op.out + k)].push_back(std::move(results[static_cast<size_t>(k)]));
+  }
+
+  void emit_picks(const GraphOp& op, const Attrs* attrs, const Division& division,
+                  const std::vector<Form>& operands) {
+    std::vector<Val> in;
+    for (const Form& operand : operands) in.push_back(operand.parts[0]);
+    Form picked{division.layout(mesh_, op.ins), Monoid::add, {local_.add(*op.op, attrs, in)}};
+    forms_[static_cast<size_t>(op.out)].push_back(joined_picks(
+        local_, mesh_, std::move(picked), division.folded(), type(op.out), plain(op.out)));
   }
 
   const Graph& from_;
