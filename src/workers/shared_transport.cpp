@@ -113,14 +113,14 @@ void SharedTransport::run(const CollectiveCall& call) {
     publish(call);
     exchange(call);
   } catch (const WorkerFailed&) {
-    record().busy = 0;
+    set_idle();
     throw;
   } catch (...) {  // an interrupt, or no memory: the others would wait for this worker
     fail_all(format("{} left {}", name_of_worker(rank_), text_of(mine())));
-    record().busy = 0;
+    set_idle();
     throw;
   }
-  record().busy.store(0, std::memory_order_relaxed);
+  set_idle();
 }
 
 PublishedCall SharedTransport::published(const CollectiveCall& call, uint64_t number) const {
@@ -139,9 +139,26 @@ void SharedTransport::publish(const CollectiveCall& call) {
   record().calls[number_ % 2] = published(call, number_);
   record().digests[number_ % 2] = digest_of(call);
   is_checked_ = false;
+  show_in_world(mine(), 1);
 }
 
-std::string SharedTransport::name_of_worker(int rank) const { return format("worker {}", rank); }
+/// Others look for a worker in the world. There a call of a smaller group is shown as such.
+void SharedTransport::show_in_world(const PublishedCall& call, uint32_t busy) {
+  WorkerRecord& shown = record_in_world();
+  bool is_in_group = &shown != &record();
+  if (is_in_group) shown.in_group = call;
+  shown.is_in_group.store(is_in_group, std::memory_order_relaxed);
+  shown.busy.store(is_in_group ? 3 : busy, std::memory_order_relaxed);
+}
+
+void SharedTransport::set_idle() {
+  record().busy.store(0, std::memory_order_relaxed);
+  record_in_world().busy.store(0, std::memory_order_relaxed);
+}
+
+std::string SharedTransport::name_of_worker(int rank) const {
+  return format("worker {}", in_world_[static_cast<size_t>(rank)]);
+}
 
 /// After the first phase of a call: what the others do must be the same.
 void SharedTransport::check_others() {
@@ -346,17 +363,18 @@ void SharedTransport::with_message(const CollectiveCall& call, FunctionRef<void(
   if (world_->has_failed()) fail_with_others();
   record().message = published(call, ++messages_);
   record().busy = 2;
+  show_in_world(record().message, 2);
   try {
     work();
   } catch (const WorkerFailed&) {
-    record().busy = 0;
+    set_idle();
     throw;
   } catch (...) {
     fail_all(format("{} left {}", name_of_worker(rank_), text_of(record().message)));
-    record().busy = 0;
+    set_idle();
     throw;
   }
-  record().busy = 0;
+  set_idle();
 }
 
 void SharedTransport::send_to(int peer, const CollectiveCall& call) {

@@ -55,6 +55,11 @@ class SharedTransport : public Transport {
   void check_others();
   const PublishedCall& mine() const { return record().calls[number_ % 2]; }
   WorkerRecord& record() const { return memory_->record(rank_); }
+  WorkerRecord& record_in_world() const {
+    return world_->record(in_world_[static_cast<size_t>(rank_)]);
+  }
+  void show_in_world(const PublishedCall& call, uint32_t busy);
+  void set_idle();
 
   /// Of the phase that comes next, or of one that is so many `before` it.
   std::byte* slot_of(int rank, int before = 0) {

@@ -85,10 +85,13 @@ std::string text_of(const PublishedCall& call) {
 }
 
 std::string whereabouts(const WorkerRecord& record) {
-  if (record.busy.load() == 2) return format(" in {}", text_of(record.message));
+  uint32_t busy = record.busy.load();
+  if (busy == 2) return format(" in {}", text_of(record.message));
+  if (busy == 3 || (busy == 0 && record.is_in_group.load()))
+    return format(" {} {}", busy ? "in" : "after", text_of(record.in_group));
   const PublishedCall& last = record.calls[record.calls[0].number < record.calls[1].number];
   if (last.number == 0) return "";
-  return format(" {} {}", record.busy.load() ? "in" : "after", text_of(last));
+  return format(" {} {}", busy ? "in" : "after", text_of(last));
 }
 
 void wake(std::atomic<uint32_t>& word) { futex(word, FUTEX_WAKE, INT_MAX, nullptr); }

@@ -42,12 +42,14 @@ struct WorkerRecord {
   std::atomic<uint32_t> sleepers = 0;              // workers that wait for `arrived` to grow
   uint64_t digests[2] = {};                        // of `calls`: others compare these first
   // What others read only when something is wrong has lines of its own.
-  alignas(128) std::atomic<uint32_t> busy = 0;  // 1: inside of a collective, 2: of a message
+  alignas(128) std::atomic<uint32_t> busy = 0;  // 1: in a collective, 2: a message, 3: in_group
   std::atomic<uint32_t> ended = 0;              // its process has ended
   std::atomic<int32_t> process = 0;             // where workers watch each other: its id
   std::atomic<uint32_t> beats = 0;              // there: grows while the process runs
   PublishedCall calls[2];  // the current one and the one before, by parity of the number
   PublishedCall message;   // the last one to or from one other worker
+  PublishedCall in_group;  // of the world: the last collective of a smaller group
+  std::atomic<uint32_t> is_in_group = 0;  // that was the last of all
 };
 
 /// Whether two workers do the same, whatever its number and place.
@@ -69,7 +71,7 @@ struct Channel {
 
 /// The start of the memory. All that follows begins as zeros, which the system provides lazily.
 struct WorldHeader {
-  static constexpr uint64_t kMagic = 0x33646c726f776e74;  // "tnworld3"
+  static constexpr uint64_t kMagic = 0x34646c726f776e74;  // "tnworld4"
   uint64_t magic;
   int32_t size;
   std::atomic<uint32_t> failed;  // 1: `reason` is being written, 2: it is complete

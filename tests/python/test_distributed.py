@@ -1,6 +1,7 @@
 """Programs of several workers: collectives, the launcher, and workers that fail."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -314,6 +315,34 @@ def test_a_worker_that_ends_is_named_by_all_others(tmp_path, end, text, code):
     found, out, _ = launch(tmp_path, program)
     assert found == code
     assert sum(line.startswith((f"0 {text}", f"2 {text}")) for line in out) == 2
+
+
+@pytest.mark.parametrize(
+    ("end", "text"),
+    [
+        ("os.kill(os.getpid(), signal.SIGKILL)", "was killed by signal 9 after all_reduce"),
+        ("os._exit(0)", "has ended, but worker [12] waits for it in all_reduce"),
+    ],
+    ids=["killed", "ended"],
+)
+def test_a_worker_that_ends_in_a_mesh_is_named_with_its_collective(tmp_path, end, text):
+    program = f"""
+    import os, signal, sys
+    with tn.Mesh(data=2, model=2):
+        x = tn.shard(tn.ones((4, 4)), ("data", "model"))
+        x.sum().eval()
+        if rank == 3:
+            {end}
+        try:
+            for _ in range(2):
+                x.max(axis=0).eval(), x.max(axis=1).eval()
+        except tn.WorkerFailed as error:
+            say(error)
+            sys.exit(1)
+    """
+    _, out, _ = launch(tmp_path, program, 4)
+    pattern = rf"[012] worker 3 {text}( by max)? #\d of .* \(program.py:\d+"
+    assert sum(bool(re.match(pattern, line)) for line in out) == 3, out
 
 
 def test_a_worker_that_hangs_is_reported(tmp_path):
