@@ -6,16 +6,42 @@
 
 namespace tn {
 
+namespace {
+
+/// Inputs that a part may overwrite, for as long as it runs. Memory is reused where a Bound holds
+/// the only reference to it, so the caller's is moved, and comes back.
+class Lent {
+ public:
+  explicit Lent(std::vector<Bound>& in) : in_(in) {}
+  ~Lent() {
+    for (auto [owner, place] : list_) *owner = std::move(in_[place]);
+  }
+  Lent(const Lent&) = delete;
+  void add(const Bound& of_caller) {
+    auto* owner = const_cast<Bound*>(&of_caller);
+    list_.emplace_back(owner, in_.size());
+    in_.push_back(std::move(*owner));
+  }
+  bool empty() const { return list_.empty(); }
+
+ private:
+  std::vector<Bound>& in_;
+  std::vector<std::pair<Bound*, size_t>> list_;
+};
+
+}  // namespace
+
 void run_parts(const Plan& plan, std::span<const Bound> inputs, const Scalar* scalars,
                std::span<Bound> outputs, bool* overwritten) {
   const Plan::Parts& parts = *plan.parts;
   if (parts.is_whole) return run(parts.list[0].plan, inputs, scalars, outputs, overwritten);
-  std::vector<Bound> values(parts.devices.size());
-  std::ranges::copy(inputs, values.begin());
+  std::vector<Bound> values(
+      parts.devices.size());  // but those of inputs, which stay where they are
   std::ranges::copy(plan.constants, values.begin() + plan.inputs);
   std::map<std::pair<int32_t, uint16_t>, Bound> copies;
   auto at = [&](int32_t value, Device device, int64_t bytes) {
-    const Bound& own = values[static_cast<size_t>(value)];
+    const Bound& own = value < plan.inputs ? inputs[static_cast<size_t>(value)]
+                                           : values[static_cast<size_t>(value)];
     if (own.buffer->device == device) return own;
     auto number = static_cast<uint16_t>(device.kind << 8 | device.index);
     Bound& copy = copies[{value, number}];
@@ -24,11 +50,18 @@ void run_parts(const Plan& plan, std::span<const Bound> inputs, const Scalar* sc
   };
   for (const Plan::Part& part : parts.list) {
     std::vector<Bound> in, out(part.out.size());
+    in.reserve(part.in.size());
+    const auto& donated = part.plan->plan->donated;
+    Lent lent(in);
     for (size_t i = 0; i < part.in.size(); ++i)
-      in.push_back(at(part.in[i], part.plan->device, part.in_bytes[i]));
+      if (i < donated.size() && donated[i] > 0)
+        lent.add(inputs[static_cast<size_t>(part.in[i])]);
+      else
+        in.push_back(at(part.in[i], part.plan->device, part.in_bytes[i]));
     std::vector<Scalar> numbers;
     for (int32_t number : part.scalars) numbers.push_back(scalars[number]);
-    run(part.plan, in, numbers.data(), out);
+    run(part.plan, in, numbers.data(), out, overwritten);
+    if (!lent.empty() && overwritten) *overwritten = true;  // whatever a later part does
     for (size_t i = 0; i < out.size(); ++i)
       values[static_cast<size_t>(part.out[i])] = std::move(out[i]);
   }

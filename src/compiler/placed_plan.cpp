@@ -31,6 +31,23 @@ Compilation unplanned(const GraphPart& part, const CompileOptions& options,
   return {nullptr, std::move(plan), {sizes.begin(), sizes.end()}, nullptr};
 }
 
+/// Which inputs of a part may be overwritten: those donated ones that no other part and no result
+/// needs, where they are.
+std::vector<bool> donated_to(const PlacedGraph& placed, const GraphPart& part,
+                             const std::vector<bool>& donated) {
+  std::vector<int> readers(placed.graph.types.size());
+  for (const GraphPart& each : placed.parts)
+    for (Val v : each.in) ++readers[static_cast<size_t>(v)];
+  for (Val v : placed.outputs) ++readers[static_cast<size_t>(v)];
+  std::vector<bool> made;
+  for (Val v : part.in) {
+    auto at = static_cast<size_t>(v);
+    bool is_there = placed.graph.types[at]->device == part.device;
+    made.push_back(at < donated.size() && donated[at] && is_there && readers[at] == 1);
+  }
+  return made;
+}
+
 /// The options for a part of a graph. Constants are where the compiler can look at them.
 CompileOptions options_of(const PlacedGraph& placed, const GraphPart& part,
                           const CompileOptions& all, DeviceCopies& copies) {
@@ -46,7 +63,7 @@ CompileOptions options_of(const PlacedGraph& placed, const GraphPart& part,
     }
   if (!placed.is_whole) {
     own.runtime_scalars = static_cast<int>(part.scalars.size());
-    own.constants.clear(), own.donated.clear();
+    own.constants.clear(), own.donated = donated_to(placed, part, all.donated);
     auto known = static_cast<size_t>(placed.graph.inputs()) - all.constants.size();
     for (size_t i = part.in.size() - static_cast<size_t>(part.known); i < part.in.size(); ++i)
       own.constants.push_back(all.constants[static_cast<size_t>(part.in[i]) - known]);

@@ -142,3 +142,29 @@ def test_pickles_of_meshes_hold_their_axes():
     made = pickle.loads(text)
     assert (made.shape, made.parts) == ({"data": 3, "model": 2}, {"data": 6, "model": 2})
     assert repr(copy.deepcopy(made)) == repr(made)
+
+
+def test_a_step_writes_new_state_over_the_old_one():
+    """Also where a number of the host, such as the learning rate, makes parts of the plan."""
+    with tn.Mesh(data=2):
+        model = nn.Sequential(*[nn.Linear(128, 128, bias=False) for _ in range(4)])
+        nn.shard(model, {"*": tn.stored("data")})
+        optimizer = optim.AdamW(0.01)
+        state = [model.state, optimizer.state]
+
+        @tn.compile(inputs=state, outputs=state)
+        def run(x):
+            loss, gradients = nn.value_and_grad(model, lambda m, x: (m(x) ** 2).mean())(model, x)
+            optimizer.update(model, gradients)
+            return loss
+
+        x = tn.shard(tn.ones((4, 128)), "data")
+        for _ in range(3):
+            run(x).item()
+        held = tn.memory.active_memory()
+        tn.memory.reset_peak_memory()
+        run(x).item()
+    layer = 128 * 128 * 4
+    assert held > 3 * 4 * layer
+    # Both workers have the gathered weights of all layers and some room, but no second state.
+    assert tn.memory.peak_memory() - held < 2 * 6 * layer
