@@ -142,31 +142,43 @@ void add_demand(Signature& signature, const SizeGuard& guard, std::string place)
   signature.demands.back().guard.loc = {};
 }
 
-/// The mesh of several workers that a shard_map in the graph is for; "": there is none.
-std::string mesh_of_worker_functions(const Graph& graph) {
+/// "called at model.py:8, in f"; "" where the line is not known.
+std::string called_at(Loc loc) {
+  std::string place = to_text(loc);
+  return place.empty() ? "" : format(", called at {}", place);
+}
+
+/// Fails where a shard_map in the graph is for a mesh of several workers.
+void check_worker_functions(const Graph& graph) {
   for (const GraphOp& op : graph.ops) {
-    if (op.op == &ops::to_local || op.op == &ops::from_local) {
-      const auto& a = *static_cast<const ops::WorkerPartsAttrs*>(op.attr_data());
-      if (parse_mesh(a.mesh).workers() > 1) return std::string(a.mesh);
-    }
-    for (GraphRef inner : bodies_of(op))
-      if (std::string found = mesh_of_worker_functions(*inner); !found.empty()) return found;
+    for (GraphRef inner : bodies_of(op)) check_worker_functions(*inner);
+    if (op.op != &ops::to_local && op.op != &ops::from_local) continue;
+    const auto& a = *static_cast<const ops::WorkerPartsAttrs*>(op.attr_data());
+    if (parse_mesh(a.mesh).workers() == 1) continue;
+    fail(Hint{"compile it without args=, or call shard_map outside of the executable",
+              "use tn::compile without input infos, or call shard_map outside of the executable"},
+         "shard_map: an executable runs on one worker, and the function is for the mesh {}{}",
+         a.mesh, called_at(op.loc));
   }
-  return "";
+}
+
+/// The line that makes a value; none of an input.
+Loc made_at(const Graph& graph, Val v) {
+  auto after = std::ranges::upper_bound(graph.ops, v, {}, &GraphOp::out);
+  return v < graph.inputs() || after == graph.ops.begin() ? Loc() : (after - 1)->loc;
 }
 
 /// Executables run where their arguments are.
 Graph anywhere(const std::string& function, const Graph& graph, Device here) {
-  if (std::string mesh = mesh_of_worker_functions(graph); !mesh.empty())
-    fail(Hint{"compile it without args=, or call shard_map outside of the executable",
-              "use tn::compile without input infos, or call shard_map outside of the executable"},
-         "shard_map: an executable runs on one worker, and the function is for the mesh {}", mesh);
-  for (TypeRef type : graph.types)
+  check_worker_functions(graph);
+  for (Val v = 0; v < graph.values(); ++v) {
+    TypeRef type = graph.types[static_cast<size_t>(v)];
     if (type->device != here && !(type->rank() == 0 && type->device.is_host()))
       fail(Hint{"compile under `with tn.device(...)` of what it uses, or move that",
                 "compile under a tn::DeviceScope of what it uses, or move that"},
-           "{}(): an executable is for one device, and this uses {} and {}", function,
-           to_text(here), *type);
+           "{}(): an executable is for one device, and this uses {} and {}{}", function,
+           to_text(here), *type, called_at(made_at(graph, v)));
+  }
   return without_devices(graph);
 }
 

@@ -107,8 +107,13 @@ void Group::barrier() const {
 
 Group init() {
   if (mesh::mesh_of_shard_map())
-    fail(Hint{"name it: axis=\"data\"", "name it: tn::distributed::axis(\"data\")"},
-         "workers: in the function of shard_map a collective is along an axis of the mesh");
+    fail(
+        Hint{
+            "name it: axis=\"data\"; there are no messages there: exchange parts with all_to_all, "
+            "or read them from an all_gather",
+            "name it: tn::distributed::axis(\"data\"); there are no messages there: exchange parts "
+            "with all_to_all, or read them from an all_gather"},
+        "workers: in the function of shard_map a collective is along an axis of the mesh");
   Group world{std::string(workers::kWorld)};
   // Workers would change to compiled plans at different times, and those may merge collectives.
   [[maybe_unused]] static const bool is_equal_everywhere = [&] {

@@ -124,9 +124,9 @@ Tensors run_on_parts(const Function& f, const Tensors& parts, const Mesh& mesh, 
   trace.end();
   check_given(out, "shard_map", "result");
   if (!trace.effects.empty())
-    fail(Hint{"return the value and print it outside"},
-         "shard_map: print, send and recv are not allowed inside: their order across workers is "
-         "undefined");
+    fail(Hint{"return the value, and do this outside"},
+         "shard_map: {} is not allowed inside: its order across workers is undefined",
+         trace.effects[0].node()->op->name);
   RecordScope interning;
   Captured body = capture(tape_since(start, params, out), params, out);
   check_stays(body.graph);

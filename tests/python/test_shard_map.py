@@ -1,5 +1,7 @@
 """Functions that are written for one worker of a mesh."""
 
+import inspect
+
 import numpy as np
 import pytest
 
@@ -232,8 +234,9 @@ ERRORS = [
     (lambda: tn.shard_map(lambda x: x, "mesh", in_specs=(None,), out_specs=None),
      "shard_map: not a mesh: 'mesh'"),
     (lambda: run(lambda x: (tn.print("x", x), x)[1]),
-     "shard_map: print, send and recv are not allowed inside: their order across workers is "
-     "undefined"),
+     "shard_map: print is not allowed inside: its order across workers is undefined"),
+    (lambda: run(lambda x: (tn.check(x > 0, "x"), x)[1]),
+     "shard_map: check is not allowed inside: its order across workers is undefined"),
     (lambda: run(lambda x: dist.all_sum(x, axis=0)),
      "all_sum: axis must be the name of an axis of the mesh, or a tuple of names: 0"),
     (lambda: run(lambda x: x + dist.axis_index(())), "axis_index: axis must be the name of an"),
@@ -286,6 +289,34 @@ def test_errors(number):
     with pytest.raises(tn.Error) as error:
         call()
     assert text in str(error.value)
+
+
+def test_executables_say_where_they_need_several_workers():
+    def doubled(x):
+        return doubled_on(2)(x)  # the line of the error
+
+    with pytest.raises(tn.Error, match=r"called at .*test_shard_map.py:\d+, in doubled") as error:
+        tn.compile(doubled, args=[tn.InputInfo((4,), tn.float32)])
+    line = inspect.getsourcelines(doubled)[1] + 1
+    assert f"test_shard_map.py:{line}," in str(error.value)
+
+    def on_mesh(x):
+        return x.to(tn.Mesh(data=2)) * 2
+
+    with pytest.raises(tn.Error, match=r"and f32\[4\]@mesh:\d+, called at .*, in on_mesh"):
+        tn.compile(on_mesh, args=[tn.InputInfo((4,), tn.float32)])
+
+
+def test_executables_of_modules_on_a_mesh_are_files_for_one_worker(tmp_path):
+    with tn.Mesh(data=2):
+        model = tn.nn.shard(tn.nn.Linear(4, 2), {"*": tn.stored("data")})
+        x = tn.random.normal((4, 4), key=tn.random.key(0))
+        tn.compile(model, args=[tn.InputInfo((4, 4), tn.float32)]).save(tmp_path / "linear.tnx")
+        run = tn.Executable.load(tmp_path / "linear.tnx")
+        made = run(tn.shard(x, "data"))
+        assert made.device == x.device
+    np.testing.assert_array_equal(made.numpy(), run(x.to("cpu")).numpy())
+    np.testing.assert_allclose(made.numpy(), model(x).numpy(), rtol=1e-6)
 
 
 def test_gradients_of_what_a_function_closes_over():
