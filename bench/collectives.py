@@ -1,6 +1,6 @@
 """Sums over the processes of mpirun: Tenon's, in a fixed order, against MPI_Allreduce.
 
-    python bench/collectives.py [--workers 2] [--turns 5]
+    python bench/collectives.py [--workers 2] [--turns 5]     --turns 1 tests the program
 
 The two take turns, and a ratio is that of the medians. `machines` is the number of hosts that the
 processes pretend to be on: on one, Tenon sums through shared memory; between several, through MPI.

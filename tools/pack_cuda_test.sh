@@ -12,8 +12,8 @@ out=build/cuda_test
 packed=$out/packed
 rm -rf $out
 mkdir -p $packed/bin $packed/home/lib $packed/packages $out/bench $out/python
-programs=tenon_tests
-[ -f build/release/cuda_tests ] && programs=cuda_tests
+programs="tenon_tests tenon_bench"
+[ -f build/release/cuda_tests ] && programs="cuda_tests tenon_bench"
 for program in $programs; do
   [ -f build/release/$program ] && strip -o $packed/bin/$program build/release/$program
 done
@@ -22,7 +22,7 @@ if [ -f $library ]; then
   cp -L $library $packed/bin/libtenon_rt.so.0.1
   tools/build_run_model.sh $packed/bin $python
 fi
-for library in libyaml-cpp.so.0.7 libmpfr.so.6 libgmp.so.10; do
+for library in libyaml-cpp.so.0.7 libmpfr.so.6 libgmp.so.10 libbenchmark.so.1debian; do
   found=$(ldconfig -p | sed -n "s/.*$library .*=> //p" | head -n 1)
   [ -n "$found" ] && cp -L "$found" $packed/bin/$library
 done
@@ -46,7 +46,7 @@ for module in build/release/python/tenon/_core*.so; do
 done
 mkdir -p $out/tests
 cp -r tests/python tests/golden tests/data tests/cuda $out/tests/
-cp -r bench/cuda bench/workloads $out/bench/
+cp -r bench/cuda bench/workloads bench/{workers,stored_memory,failures}.py $out/bench/
 cp -r tools $out/tools
 cp pyproject.toml $out/
 find $out -name __pycache__ -prune -exec rm -rf {} +

@@ -48,3 +48,16 @@ def test_sections_run_on_tiny_sizes(tmp_path):
     shown = " ".join(row["name"] for row in figures)
     assert "import, beyond bare Python" in shown and "ending a trace of" in shown
     assert "C++: compile a math function" in shown
+
+
+@pytest.mark.parametrize("program, text", [
+    ("workers.py", "2x1 to 1x2: ratio"),
+    ("stored_memory.py", "2 workers, as it is: state 0.1 MB"),
+    ("failures.py", "4 workers, machines: 1, 1 kills: median"),
+])
+def test_programs_of_workers_run_on_tiny_sizes(program, text):
+    paths = os.pathsep.join(os.path.abspath(p) for p in sys.path if p)
+    done = subprocess.run([sys.executable, BENCH / program, "--quick"], text=True,
+                          capture_output=True, env=os.environ | {"PYTHONPATH": paths}, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert text in done.stdout
