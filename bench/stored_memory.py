@@ -73,7 +73,7 @@ def main() -> None:
     layer = 4 * width * width
     for workers in [2] if given.quick else given.workers:
         state = 3 * layers * layer / workers
-        for title, limit in [("as it is", 0), ("memory limit", int(state + 2 * layer))]:
+        for title, limit in [("as it is", 0), ("memory limit", 2 * layer)]:
             try:
                 held, peak = measure(workers, layers, width, limit)
             except SystemExit as error:  # no plan fits
