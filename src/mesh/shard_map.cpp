@@ -3,11 +3,13 @@
 // `from_local`, and derivatives, batches and compilation need no rule for shard_map.
 #include "mesh/shard_map.h"
 
+#include <algorithm>
 #include <bit>
 #include <utility>
 
 #include "base/error.h"
 #include "ir/arrival.h"
+#include "ir/carried_state.h"
 #include "ir/emit.h"
 #include "ir/interned.h"
 #include "ir/mesh_layout.h"
@@ -169,8 +171,26 @@ namespace tn {
 
 Tensors flat::call_on_workers(const Function& f, const Tensors& args, const Mesh& mesh,
                               const ShardSpecs& in_specs, const Callback<ShardSpecs()>& out_specs) {
-  auto no_state = [](size_t) { return std::string(); };
-  return mesh::call_on_workers(f, args, mesh, in_specs, [&] { return out_specs(); }, no_state);
+  std::unique_ptr<CarriedState> state;
+  size_t results = 0, held = 0;  // those of state are behind the results
+  Function with_state = [&](const Tensors& params) {
+    if (watch_modules) state = watch_modules();
+    Tensors made = f(params);
+    results = made.size();
+    if (state) std::ranges::move(state->take(params), std::back_inserter(made));
+    held = made.size() - results;
+    return made;
+  };
+  auto specs = [&] {
+    ShardSpecs all = out_specs();
+    all.resize(all.size() + held);
+    return all;
+  };
+  auto name = [&](size_t i) { return i < results ? std::string() : state->name(i - results); };
+  Tensors made = mesh::call_on_workers(with_state, args, mesh, in_specs, specs, name);
+  if (held) state->assign(std::span(made).subspan(results));
+  made.resize(results);
+  return made;
 }
 
 ShardSpecs typed::specs_by_tensor(const ShardSpecs& specs, const std::vector<size_t>& counts,

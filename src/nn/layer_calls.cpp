@@ -4,6 +4,7 @@
 #include "ir/sizes.h"
 #include "ir/visit_field.h"
 #include "nn/initial.h"
+#include "nn/module_state.h"
 #include "tenon/ops.h"
 
 namespace tn::nn {
@@ -342,7 +343,8 @@ Tensors run_layer(const LayerDef& def, const ObjectCall& call) {
                             .call_child = call.call_child});
   auto is_traced = [](const Tensor& t) { return t.defined() && t.node()->traced; };
   for (size_t i = 0; moves && i < held.size(); ++i) {
-    if (is_traced(held[i]) && !is_traced(*call.tensors[i]))
+    bool leaves = is_traced(held[i]) && !is_traced(*call.tensors[i]);
+    if (leaves && !is_carried_out(call.tensors[i]))
       fail(Hint{"call eval(), or name the model as state: tn::compile(f, std::tie(model))"},
            "{}: training updates its running statistics, which are not part of the traced function",
            def.name);

@@ -3,6 +3,7 @@
 
 #include "sharding/shard.h"
 #include "tenon/distributed.h"
+#include "tenon/nn.h"
 #include "tenon/tenon.h"
 
 using namespace tn;
@@ -81,6 +82,84 @@ TEST_CASE("shard_map: a worker runs the function as it is") {
   CHECK(error_of([&] {
           sharding::shard(graph, parse_mesh("data=2"), {});
         }).starts_with("shard: the graph has collectives of its own: all_sum"));
+}
+
+namespace {
+
+struct Counter : nn::Module<Counter> {
+  Tensor total = zeros({2});
+  bool sums = true, fails = false;
+
+  Tensor forward(const Tensor& x) {
+    Tensor own = sum(x, {0});
+    total = total + (sums ? distributed::all_sum(own, distributed::axis("data")) : own);
+    if (fails) fail_here();
+    return x * 2;
+  }
+  static void fail_here() { reshape(ones({2}), {3}); }
+  static void fields(auto& m, auto&& f) { f("total", m.total, nn::buffer); }
+};
+
+struct Counters : nn::Module<Counters> {
+  Counter first, second;
+  Tensor forward(const Tensor& x) { return second(first(x)); }
+  static void fields(auto& m, auto&& f) { f("first", m.first), f("second", m.second); }
+};
+
+struct Normed : nn::Module<Normed> {
+  nn::BatchNorm norm{2};
+  Tensor forward(const Tensor& x) { return norm(x); }
+  static void fields(auto& m, auto&& f) { f("norm", m.norm); }
+};
+
+std::vector<float> on_host(const Tensor& x) { return x.to(Device()).to_vector<float>(); }
+
+}  // namespace
+
+TEST_CASE("shard_map: what the function assigns to modules is carried out") {
+  Mesh mesh = make_mesh({{"data", 2}});
+  Tensor x = reshape(arange(8.0F), {4, 2});
+  Counters model;
+  auto f = shard_map([&](const Tensor& v) { return model(v); }, mesh, {"data"}, {"data"});
+  for (int i = 1; i <= 2; ++i) {
+    CHECK(on_host(f(x))[7] == 28);
+    CHECK(on_host(model.first.total) == std::vector<float>{i * 12.0F, i * 16.0F});
+    CHECK(on_host(model.second.total) == std::vector<float>{i * 24.0F, i * 32.0F});
+  }
+  // A module of the function's own, which ends with it, and one that is an argument.
+  auto own = shard_map([](const Tensor& v) { return Counter()(v); }, mesh, {"data"}, {"data"});
+  CHECK(on_host(own(x))[7] == 14);
+  auto given = shard_map([](Counter m, const Tensor& v) { return m(v); }, mesh,
+                         {ShardSpec(), "data"}, {"data"});
+  CHECK(on_host(given(model.first, x))[7] == 14);
+  CHECK(on_host(model.first.total) == std::vector<float>{24, 32});
+}
+
+TEST_CASE("shard_map: a module stays as it was where the function fails") {
+  Mesh mesh = make_mesh({{"data", 2}});
+  Tensor x = reshape(arange(8.0F), {4, 2});
+  Counter model;
+  auto f = shard_map([&](const Tensor& v) { return model(v); }, mesh, {"data"}, {"data"});
+  model.fails = true;
+  CHECK(error_of([&] { f(x); }).find("reshape") != std::string::npos);
+  CHECK(on_host(model.total) == std::vector<float>{0, 0});
+  model.fails = false, model.sums = false;
+  CHECK(error_of([&] { f(x); })
+            .starts_with("shard_map: the function assigns to total of a module, and the value "
+                         "differs by worker along 'data'"));
+  CHECK(on_host(model.total) == std::vector<float>{0, 0});
+  Normed normed;
+  auto g = shard_map([&](const Tensor& v) { return normed(v); }, mesh, {"data"}, {"data"});
+  CHECK(
+      error_of([&] { g(x); })
+          .starts_with("shard_map: the function assigns to norm.running_mean of a module, and the "
+                       "value differs by worker"));
+  CHECK(on_host(normed.norm.running_mean) == std::vector<float>{0, 0});
+  auto alone = shard_map([&](const Tensor& v) { return normed.norm(v); }, mesh, {"data"}, {"data"});
+  CHECK(error_of([&] { alone(x); }).starts_with("BatchNorm: training updates its running"));
+  CHECK(on_host(normed.norm.running_mean) == std::vector<float>{0, 0});
+  normed.eval();
+  CHECK(on_host(g(x)).size() == 8);
 }
 
 TEST_CASE("shard_map: errors") {

@@ -43,6 +43,7 @@ class Module : public ModuleBase {
   auto operator()(A&&... args)
     requires requires(Self& s) { s.forward(std::forward<A>(args)...); }
   {
+    if (changes_are_noted()) note_changes(this->home(), as_followed_visit());
     return called(self(), [&] { return self().forward(std::forward<A>(args)...); });
   }
 

@@ -105,6 +105,11 @@ inline constexpr Buffer buffer;
 /// A model, an optimizer or other state, as something to visit.
 using Visit = Callback<void(Visitor&)>;
 
+/// For the library: whether a function that is traced on this thread carries out what it assigns to
+/// modules, as that of shard_map does; and a module that it calls.
+bool changes_are_noted();
+void note_changes(const SharedPtr<ModuleHome>& home, Visit module);
+
 template <class T>
 concept IsModule = std::derived_from<T, ModuleBase>;
 
