@@ -4,6 +4,7 @@
 // Operators on tensors. They convert from Operand, which knows the place of the call; plain
 // numbers keep the language's own operators.
 #include "tenon/ops.h"
+#include "tenon/size_arithmetic.h"
 
 namespace tn {
 

@@ -206,7 +206,8 @@ GeneratedFile cpp_operators() {
       "// Operators on tensors. They convert from Operand, which knows the place of the call; "
       "plain\n"
       "// numbers keep the language's own operators.\n"
-      "#include \"tenon/ops.h\"\n\n"
+      "#include \"tenon/ops.h\"\n"
+      "#include \"tenon/size_arithmetic.h\"\n\n"
       "namespace tn {\n\n";
   for (const OpDef* op : surface_ops()) {
     std::string name = cpp_name(op->name);

@@ -91,7 +91,8 @@ static bool decide_order(Offset a, Offset b) {
 }
 
 bool Dim::is_equal(Dim a, Dim b) {
-  return !a.is_negative() && !b.is_negative() && decide_equal(a, b);
+  if (!a.is_negative() && !b.is_negative()) return decide_equal(a, b);
+  return decide_equal((Offset(a) - Offset(b)).size(), 0);  // a symbolic one and a negative number
 }
 bool Dim::is_at_least(Dim a, Dim b) { return decide_order(a, b); }
 

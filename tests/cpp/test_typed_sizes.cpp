@@ -73,3 +73,50 @@ TEST_CASE("a negative size is an error of the op that is given it, with its line
   }
   CHECK(contains(error_in([] { (void)Dim(-3).value(); }), "a size cannot be negative: -3"));
 }
+
+TEST_CASE("arithmetic on sizes gives sizes") {
+  Tensor x = ones({6, 4});
+  Dim n = x.shape()[0], m = x.shape()[1];
+  CHECK((n * 2 == 12 && 2 * n == 12 && n + m == 10 && n + 1 == 7 && 1 + n == 7 && n - m == 2));
+  CHECK((n / 4 == 1 && n % 4 == 2 && 13 / n == 2 && 13 % n == 1 && 10 - n == 4 && n * m == 24));
+  CHECK((m - n == -2 && -m == -4 && m - n + 2u == 0 && (m - n) * 3 == -6));
+  n *= m, n += 1, n -= 5, n /= 2, n %= 4;
+  CHECK(n == 2);
+  CHECK(reshape(x, {x.shape()[0] * 2, m / 2}).shape() == Shape{12, 2});
+  CHECK(Tensor(x[slice(x.shape()[0] - 2, none)]).dim(0) == 2);
+  CHECK((m * 0.5).item<float>() == 2);  // with a fraction, and with a tensor, it is a tensor
+  CHECK((ones({2}) / (m * 2)).to_vector<float>() == std::vector<float>{0.125f, 0.125f});
+  for (const auto& [error, text] : {
+           std::pair{error_in([&] { (void)(m / 0); }), "size: 4 / 0: a divisor must be at least 1"},
+           std::pair{error_in([&] { (void)(m % -3); }), "size: 4 % -3: a divisor must be"},
+           std::pair{error_in([&] { zeros({m - 6}); }), "zeros: a size is negative: -2"},
+           std::pair{error_in([&] { (void)(Dim(INT64_MAX) * 2); }), "does not fit in 64 bits"},
+       }) {
+    CHECK_MESSAGE(contains(error, text), error);
+    CHECK_MESSAGE(contains(error, "test_typed_sizes.cpp"), error);
+  }
+}
+
+TEST_CASE("arithmetic on sizes varies with them in traces") {
+  int traces = 0;
+  auto halves = compile(
+      [&](const Tensor& x) {
+        ++traces;
+        Dim n = x.shape()[0];
+        Tensor upper = x[slice(n / 2, none)];
+        return std::tuple{upper, reshape(x, {n * 2 / 2, 1}), sum(x) / (n - 1), zeros({n % 3 + 2})};
+      },
+      {.shapeless = true});
+  for (int64_t n : {4, 9, 16}) {
+    auto [upper, column, mean, rest] = halves(ones({n}));
+    CHECK(upper.dim(0) == n - n / 2);
+    CHECK(column.shape() == Shape{n, 1});
+    CHECK(mean.item<double>() == doctest::Approx(double(n) / double(n - 1)));
+    CHECK(rest.dim(0) == n % 3 + 2);
+  }
+  CHECK(traces == 1);
+  auto below = compile([&](const Tensor& x) { return array(x.shape()[0] - 5 == -2 ? 1 : 0); },
+                       {.shapeless = true});
+  CHECK(below(ones({3})).item<int>() == 1);
+  CHECK(below(ones({4})).item<int>() == 0);
+}
