@@ -323,6 +323,9 @@ Tensor cosh(const Operand& x);
 
 struct CountInBinsResult {
   Tensor counts, bin_edges;
+  static void fields(auto& r, auto&& f) {
+    f("counts", r.counts), f("bin_edges", r.bin_edges);
+  }
 };
 /// How many elements of `x` lie in each bin, and the edges of the bins. `bins` is their number (10
 /// by default), between the ends of `range` or the extremes of `x`, or the edges in ascending
@@ -408,6 +411,10 @@ Tensor digitize(const Operand& x, const Operand& bins, bool right = false);
 
 struct DistinctResult {
   Tensor values, indices, inverse_indices, counts;
+  static void fields(auto& r, auto&& f) {
+    f("values", r.values), f("indices", r.indices), f("inverse_indices", r.inverse_indices),
+    f("counts", r.counts);
+  }
 };
 /// The distinct elements in ascending order, or the distinct slices along `axis`; where the first
 /// of each is, for each element the number of its value, and how often each value occurs. NaN
@@ -423,6 +430,9 @@ Tensor divide(const Operand& x1, const Operand& x2);
 
 struct DivmodResult {
   Tensor quotient, remainder;
+  static void fields(auto& r, auto&& f) {
+    f("quotient", r.quotient), f("remainder", r.remainder);
+  }
 };
 /// Floor division and its remainder: `(floor_divide(x1, x2), remainder(x1, x2))`.
 DivmodResult divmod(const Operand& x1, const Operand& x2);
@@ -450,6 +460,9 @@ Tensor dynamic_update_slice(const Operand& x, const Operand& update, const Tenso
 
 struct EigResult {
   Tensor eigenvalues, eigenvectors;
+  static void fields(auto& r, auto&& f) {
+    f("eigenvalues", r.eigenvalues), f("eigenvectors", r.eigenvectors);
+  }
 };
 /// Eigenvalues, in no particular order, and eigenvectors, as columns of norm 1, both complex. NaN
 /// for a matrix that is not finite or whose iteration does not converge.
@@ -457,6 +470,9 @@ EigResult eig(const Operand& x);
 
 struct EighResult {
   Tensor eigenvalues, eigenvectors;
+  static void fields(auto& r, auto&& f) {
+    f("eigenvalues", r.eigenvalues), f("eigenvectors", r.eigenvectors);
+  }
 };
 /// Eigenvalues, real and in ascending order, and orthonormal eigenvectors, as columns, of a
 /// Hermitian matrix; `x` counts as (x + xᴴ)/2. NaN for a matrix that is not finite.
@@ -848,6 +864,10 @@ Tensor logsumexp(const Operand& x, const Maybe<Axes>& axis = {}, bool keepdims =
 
 struct LstsqResult {
   Tensor x, residuals, rank, singular_values;
+  static void fields(auto& r, auto&& f) {
+    f("x", r.x), f("residuals", r.residuals), f("rank", r.rank), f("singular_values",
+    r.singular_values);
+  }
 };
 /// The least squares solution X of `x1` @ X = `x2`, the shortest of several: X, the sum of squares
 /// that each column leaves (none unless there are more equations than unknowns, nor where values
@@ -857,6 +877,9 @@ LstsqResult lstsq(const Operand& x1, const Operand& x2, Maybe<double> rcond = {}
 
 struct LuFactorResult {
   Tensor lu, pivots, permutation;
+  static void fields(auto& r, auto&& f) {
+    f("lu", r.lu), f("pivots", r.pivots), f("permutation", r.permutation);
+  }
 };
 /// `x` with rows in the order of `permutation` is L·U: `lu` holds U on and above the diagonal, L
 /// below it, whose own diagonal is 1. Row i was exchanged with row `pivots[i]`, one after the
@@ -1068,6 +1091,9 @@ Tensor put_along_axis(const Operand& x, const Operand& indices, const Operand& v
 
 struct QrResult {
   Tensor Q, R;
+  static void fields(auto& r, auto&& f) {
+    f("Q", r.Q), f("R", r.R);
+  }
 };
 /// The factors of `x` = Q @ R: Q has orthonormal columns, R zeros below the diagonal. Of a matrix
 /// of m rows and n columns Q has min(m, n) columns, or m in mode `complete`. Has a derivative for m
@@ -1333,6 +1359,9 @@ Tensor slice_update(const Operand& x, const Operand& update, const Offsets& star
 
 struct SlogdetResult {
   Tensor sign, logabsdet;
+  static void fields(auto& r, auto&& f) {
+    f("sign", r.sign), f("logabsdet", r.logabsdet);
+  }
 };
 /// The determinant as its `sign` (a complex number of magnitude 1 if complex) and the logarithm of
 /// its magnitude; 0 and -inf for a singular matrix.
@@ -1401,6 +1430,9 @@ Tensor sum(const Operand& x, const Maybe<Axes>& axis = {}, Maybe<DType> dtype = 
 
 struct SvdResult {
   Tensor U, S, Vh;
+  static void fields(auto& r, auto&& f) {
+    f("U", r.U), f("S", r.S), f("Vh", r.Vh);
+  }
 };
 /// The factors of `x` = U @ diag(S) @ Vh: U and Vh are unitary, the singular values S real, not
 /// negative and in descending order. Unless `full_matrices`, U has only as many columns and Vh as
@@ -1442,6 +1474,9 @@ Tensor tile(const Operand& x, const Offsets& repetitions);
 
 struct TopKResult {
   Tensor values, indices;
+  static void fields(auto& r, auto&& f) {
+    f("values", r.values), f("indices", r.indices);
+  }
 };
 /// The `k` largest elements along `axis`, the largest first, and their positions as int64. Equal
 /// elements come in order of position; NaN counts as smallest.
@@ -1472,6 +1507,9 @@ Tensor tril(const Operand& x, int64_t k = 0);
 
 struct TrilIndicesResult {
   Tensor rows, columns;
+  static void fields(auto& r, auto&& f) {
+    f("rows", r.rows), f("columns", r.columns);
+  }
 };
 /// The rows and columns of the elements on and below diagonal `k` of a matrix with `n` rows and `m`
 /// columns (`n` by default), as int64: `x[tril_indices(n)]` are those elements.
@@ -1484,6 +1522,9 @@ Tensor triu(const Operand& x, int64_t k = 0);
 
 struct TriuIndicesResult {
   Tensor rows, columns;
+  static void fields(auto& r, auto&& f) {
+    f("rows", r.rows), f("columns", r.columns);
+  }
 };
 /// The rows and columns of the elements on and above diagonal `k` of a matrix with `n` rows and `m`
 /// columns (`n` by default), as int64: `x[triu_indices(n)]` are those elements.
@@ -1498,6 +1539,10 @@ Tensor unflatten(const Operand& x, Axis axis, const Shape& shape);
 
 struct UniqueAllResult {
   Tensor values, indices, inverse_indices, counts;
+  static void fields(auto& r, auto&& f) {
+    f("values", r.values), f("indices", r.indices), f("inverse_indices", r.inverse_indices),
+    f("counts", r.counts);
+  }
 };
 /// The distinct elements in ascending order, the row-major position of the first of each, for each
 /// element the number of its value (in the shape of `x`), and how often each value occurs. NaN
@@ -1506,6 +1551,9 @@ UniqueAllResult unique_all(const Operand& x);
 
 struct UniqueCountsResult {
   Tensor values, counts;
+  static void fields(auto& r, auto&& f) {
+    f("values", r.values), f("counts", r.counts);
+  }
 };
 /// The distinct elements in ascending order and how often each occurs. NaN differs from NaN. Sizes
 /// depend on the values, so they are computed now.
@@ -1513,6 +1561,9 @@ UniqueCountsResult unique_counts(const Operand& x);
 
 struct UniqueInverseResult {
   Tensor values, inverse_indices;
+  static void fields(auto& r, auto&& f) {
+    f("values", r.values), f("inverse_indices", r.inverse_indices);
+  }
 };
 /// The distinct elements in ascending order and, in the shape of `x`, for each element the number
 /// of its value: `take(values, inverse_indices)` is `x`. NaN differs from NaN. Sizes depend on the
@@ -1553,6 +1604,9 @@ Tensor vstack(const Tensors& arrays, std::source_location place = std::source_lo
 
 struct WeightedMeanResult {
   Tensor mean, sum_of_weights;
+  static void fields(auto& r, auto&& f) {
+    f("mean", r.mean), f("sum_of_weights", r.sum_of_weights);
+  }
 };
 /// The mean over `axis` with `weights`, and the sum of the weights, which is the number of elements
 /// when there are none. Weights have the shape of `x`, or of the axes averaged over. Integers

@@ -140,10 +140,14 @@ std::string body(const OpDef& op) {
 std::string declaration(const OpDef& op) {
   std::string text = "\n";
   if (has_struct(op)) {
-    text += format("struct {} {{\n  Tensor ", struct_name(op));
-    for (int i = 0; i < op.results.size(); ++i)
-      text += format("{}{}", i ? ", " : "", cpp_name(op.results[i]));
-    text += ";\n};\n";
+    std::vector<std::string> names, visits;
+    for (int i = 0; i < op.results.size(); ++i) {
+      names.push_back(cpp_name(op.results[i]));
+      visits.push_back(format("f(\"{}\", r.{})", names.back(), names.back()));
+    }
+    text += format("struct {} {{\n  Tensor {};\n", struct_name(op), join(names, ", "));
+    text += "  static void fields(auto& r, auto&& f) {\n    ";
+    text += fitted(format("{};", join(visits, ", "))) + "\n  }\n};\n";
   }
   return text + wrapped(op.rules->doc, "/// ", 100) + fitted(signature(op, true, op.name) + ";") +
          "\n";

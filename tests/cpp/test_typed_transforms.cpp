@@ -215,3 +215,16 @@ TEST_CASE("typed: errors name the argument by its path, and the place of the cal
   CHECK(contains(error_in([&] { vmap(loss)(Params{kX, array(1.0)}, kX, kY); }), "argument 0.b"));
   CHECK(contains(error_in([&] { vjp(cubes, array(1.0)).second(kX); }), "the cotangent of"));
 }
+
+TEST_CASE("typed: several results of an op are a tree") {
+  Tensor m = array({{4.f, 1.f}, {2.f, 3.f}});
+  auto factors = [](const Tensor& x) { return linalg::qr(x); };
+  auto [q, r] = compile(factors)(m);
+  CHECK(allclose(matmul(q, r), m, 1e-5, 1e-6).item<bool>());
+  auto each = vmap(factors)(stack({m, 2 * m}));
+  CHECK(each.Q.shape() == Shape{2, 2, 2});
+  auto [values, tangents] =
+      jvp([](const Tensor& x) { return linalg::slogdet(x); }, m, ones({2, 2}));
+  CHECK(tangents.logabsdet.item<float>() == doctest::Approx(0.4f));  // the sum of the inverse
+  CHECK(tree::leaves(topk(m, 1)).size() == 2);
+}
