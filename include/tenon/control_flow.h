@@ -21,6 +21,10 @@ void check_structure(T& a, T& b, std::string_view by, std::string_view what) {
   }
 }
 
+/// An integer or a size, where a loop counts.
+template <class T>
+concept IsCount = IsInteger<T> || std::same_as<T, Dim>;
+
 template <class C>
 consteval void check_carry() {
   static_assert(!std::is_arithmetic_v<C>,
@@ -122,7 +126,8 @@ struct ScanSettings {
 
 /// Goes over the first axis of `xs`: `body` takes the carry and a slice, and returns the next carry
 /// and an output. The results are the final carry, and outputs stacked along a new first axis. An
-/// integer in place of `xs` says how often `body`, a function of the carry alone, is called.
+/// integer or a size in place of `xs` says how often `body`, a function of the carry alone, is
+/// called; a traced function keeps that number.
 ///
 ///     auto [last, path] = tn::scan([](tn::Tensor h, tn::Tensor x) {
 ///       h = tn::tanh(0.5 * h + x);
@@ -135,11 +140,10 @@ auto scan(const F& body, const C& carry, const X& xs, ScanSettings settings = {}
   typed::check_carry<Carry>();
   flat::Place here(place);
   Carry start(carry);
-  if constexpr (std::is_integral_v<X>) {
+  if constexpr (typed::IsCount<X>) {
     if constexpr (typed::is_step<Carry, F, Carry>()) {
       typed::Run<F, Carry> run("scan", body, start);
-      return typed::call_scan(run, start, run.in.first[1], static_cast<int64_t>(xs),
-                              settings.reverse);
+      return typed::call_scan(run, start, run.in.first[1], Offset(xs).value(), settings.reverse);
     } else {
       return std::pair(start, Tensor());
     }
@@ -152,7 +156,8 @@ auto scan(const F& body, const C& carry, const X& xs, ScanSettings settings = {}
 }
 
 /// `carry = body(i, carry)` for i from `lower` up to `upper`. With integers as bounds it has
-/// derivatives in both directions, as `scan`; with tensors it is a `while_loop`.
+/// derivatives in both directions, as `scan`; with tensors, and with sizes that vary in a traced
+/// function, it is a `while_loop`.
 ///
 ///     tn::Tensor ten = tn::fori_loop(0, 5, [](tn::Tensor i, tn::Tensor sum) { return sum + i; },
 ///                                    tn::array(0));
@@ -163,18 +168,21 @@ auto fori_loop(const L& lower, const U& upper, const F& body, const C& carry,
   typed::check_callable<F, Tensor, Carry>();
   using State = std::pair<Tensor, Carry>;
   auto next = [&](Tensor i, Carry at) { return State(add(i, 1), body(i, at)); };
-  if constexpr (std::is_integral_v<L> && std::is_integral_v<U>) {
-    int64_t first = static_cast<int64_t>(lower), length = static_cast<int64_t>(upper) - first;
-    auto step = [&](const State& at) { return std::pair(next(at.first, at.second), std::tuple()); };
-    return scan(step, State(Tensor(first), carry), length < 0 ? int64_t{0} : length, {}, place)
-        .first.second;
-  } else {
-    Tensor first = astype(lower, DType::i64), end = astype(upper, DType::i64);
-    return while_loop([&](const State& at) { return less(at.first, end); },
-                      [&](const State& at) { return next(at.first, at.second); },
-                      State(first, carry), place)
-        .second;
+  if constexpr (typed::IsCount<L> && typed::IsCount<U>) {
+    if (Offset from = lower, to = upper; from.is_const() && to.is_const()) {
+      int64_t first = from.value(), length = to.value() - first;
+      auto step = [&](const State& at) {
+        return std::pair(next(at.first, at.second), std::tuple());
+      };
+      return scan(step, State(Tensor(first), carry), length < 0 ? int64_t{0} : length, {}, place)
+          .first.second;
+    }
   }
+  Tensor first = astype(lower, DType::i64), end = astype(upper, DType::i64);
+  return while_loop([&](const State& at) { return less(at.first, end); },
+                    [&](const State& at) { return next(at.first, at.second); }, State(first, carry),
+                    place)
+      .second;
 }
 
 }  // namespace tn

@@ -93,3 +93,23 @@ TEST_CASE("typed: what control flow refuses") {
                  }),
                  "1 and 2 results"));
 }
+
+TEST_CASE("typed: loops count up to sizes") {
+  auto total = [](const Tensor& x) {
+    return fori_loop(
+        0, x.shape()[0], [&](const Tensor& i, const Tensor& s) { return s + take(x, i, 0); },
+        array(0.0));
+  };
+  Tensor x = array({1.f, 2.f, 4.f});
+  CHECK(total(x).item<float>() == 7);
+  CHECK(grad(total)(x).to_vector<float>() == std::vector<float>{1, 1, 1});
+  int traces = 0;
+  auto open = compile([&](const Tensor& t) { return ++traces, total(t); }, {.shapeless = true});
+  CHECK(open(x).item<float>() == 7);
+  CHECK(open(ones({5})).item<float>() == 5);
+  CHECK(traces == 1);
+  auto [last, all] =
+      scan([](const Tensor& c) { return std::pair{c * 2, c}; }, array(1.0), x.shape()[0]);
+  CHECK(last.item<float>() == 8);
+  CHECK(all.shape() == Shape{3});
+}
