@@ -1,10 +1,24 @@
 #pragma once
 // Executables as typed functions; part of executable.h.
+#include <map>
+
 #include "tenon/executable.h"
 
 namespace tn {
 
 namespace typed {
+
+/// As the only argument of an executable its inputs by name, as a result its outputs by name.
+using ByName = std::map<std::string, Tensor>;
+/// The inputs of an executable in order.
+Tensors inputs_by_name(const Executable& executable, const ByName& given);
+/// Of compile_ahead, for inputs in their order.
+ByName inputs_by_name(const std::vector<InputInfo>& inputs, const Tensors& given);
+ByName outputs_by_name(const Executable& executable, Tensors made);
+/// Fails unless the outputs have names.
+void check_named_outputs(const Executable& executable);
+template <class... A>
+inline constexpr bool takes_names = std::is_same_v<Parameters<A...>, Parameters<ByName>>;
 
 /// Fails unless an executable has so many tensors as inputs and outputs; -1: any number.
 void check_counts(const Executable& executable, int64_t inputs, int64_t outputs);
@@ -16,6 +30,8 @@ struct InputNames final : tree::Visitor {
   std::vector<std::string> all;
   void tensor(const tree::Slot& slot) override;
 };
+/// Those of a result: "w", "layers.0.w".
+std::vector<std::string> output_names(const Callback<void(tree::Visitor&)>& result);
 
 /// Numbers, text and modes in trees, which are constants of what is compiled.
 struct Settings : tree::Visitor {
@@ -55,7 +71,7 @@ int64_t fixed_count() {
 /// How many results a T takes: those of a new one, whose lists and maps have the lengths they have.
 template <class T>
 int64_t result_count() {
-  if constexpr (std::is_same_v<T, Tensors>)
+  if constexpr (std::is_same_v<T, Tensors> || std::is_same_v<T, ByName>)
     return -1;
   else
     return NewTree<T>().count();
@@ -82,22 +98,18 @@ class ExecutableOf<R(A...)> : public Executable {
       : Executable(std::move(made)), settings_(typed::settings_in(surface())) {
     typed::check_counts(*this, count(typed::fixed_count<typed::Value<A>>()...),
                         typed::result_count<typed::Value<R>>());
+    if constexpr (std::is_same_v<R, typed::ByName>) typed::check_named_outputs(*this);
   }
   typed::Value<R> operator()(const typed::Value<A>&... args,
                              std::source_location at = std::source_location::current()) const
     requires(!(std::is_same_v<typed::Value<A>, Tensors> && ...) || !std::is_same_v<R, Tensors>)
   {
     flat::Place here(at);
-    auto visit = [&](tree::Visitor& visitor) {
-      typed::visit_arguments(visitor, const_cast<typed::Value<A>&>(args)...);
-    };
-    if (!settings_.empty()) typed::check_settings(settings_, visit);
-    tree::Contents contents("executable");
-    visit(contents);
-    const Tensors& in = contents.tensors;
-    Tensors out = (*static_cast<const Executable*>(this))(in);
+    Tensors out = (*static_cast<const Executable*>(this))(inputs_of(args...));
     if constexpr (std::is_same_v<R, Tensors>)
       return out;
+    else if constexpr (std::is_same_v<R, typed::ByName>)
+      return typed::outputs_by_name(*this, std::move(out));
     else
       return typed::filled(typed::Value<R>{}, out.data());
   }
@@ -105,6 +117,19 @@ class ExecutableOf<R(A...)> : public Executable {
  private:
   std::vector<uint64_t> settings_;  // of the arguments that the function was traced with
 
+  Tensors inputs_of(const typed::Value<A>&... args) const {
+    if constexpr (typed::takes_names<typed::Value<A>...>) {
+      return typed::inputs_by_name(*this, args...);
+    } else {
+      auto visit = [&](tree::Visitor& visitor) {
+        typed::visit_arguments(visitor, const_cast<typed::Value<A>&>(args)...);
+      };
+      if (!settings_.empty()) typed::check_settings(settings_, visit);
+      tree::Contents contents("executable");
+      visit(contents);
+      return std::move(contents.tensors);
+    }
+  }
   template <class... N>
   static int64_t count(N... counts) {
     return ((counts < 0) || ...) ? -1 : (int64_t{0} + ... + counts);
@@ -139,29 +164,41 @@ struct Ahead<R(A...)> {
     auto visit = [&](tree::Visitor& visitor) {
       args.with([&](A&... each) { visit_arguments(visitor, each...); });
     };
-    if constexpr (std::is_same_v<Parameters<A...>, Parameters<Tensors>>) {
+    if constexpr (takes_names<A...>) {
+      at<0>(args) = inputs_by_name(inputs, Tensors(inputs.size()));
+    } else if constexpr (std::is_same_v<Parameters<A...>, Parameters<Tensors>>) {
       at<0>(args).resize(inputs.size());
     } else {
       InputNames names;
       visit(names);
       name_inputs(inputs, names.all);
     }
-    [[maybe_unused]] R fresh{};  // not in the trace, which a module cannot draw its weights in
+    [[maybe_unused]] R fresh{};      // not in the trace, which a module cannot draw its weights in
+    std::vector<std::string> names;  // of outputs
     auto on_list = [&](Tensors given) {
-      tree::Filling filling(given.data());
-      visit(filling);
+      if constexpr (takes_names<A...>) {
+        at<0>(args) = inputs_by_name(inputs, given);
+      } else {
+        tree::Filling filling(given.data());
+        visit(filling);
+      }
       UserCode own;
       R result(args.with([&](A&... each) { return R(invoke(f, each...)); }));
-      if constexpr (!std::is_same_v<R, Tensor> && !std::is_same_v<R, Tensors>)
+      if constexpr (tree::HasFields<R> || std::is_same_v<R, ByName>)
+        names = output_names([&](tree::Visitor& v) { tree::visit(result, v); });
+      if constexpr (!std::is_same_v<R, Tensor> && !std::is_same_v<R, Tensors> &&
+                    !std::is_same_v<R, ByName>)
         check_result([&](tree::Visitor& v) { tree::visit(result, v, {.name = "result"}); },
                      [&](tree::Visitor& v) { tree::visit(fresh, v); });
       return tensors_of(result, "compile_ahead");
     };
     Settings constants;
-    visit(constants);
-    if (!settings.surface && !constants.words.empty())
-      settings.surface = [&] { return Surface{.text = text_of(constants)}; };
-    return ExecutableOf<R(A...)>(flat::compile_ahead(on_list, std::move(inputs), settings));
+    if constexpr (!takes_names<A...>) visit(constants);
+    if (!settings.surface)
+      settings.surface = [&] {
+        return Surface{constants.words.empty() ? "" : text_of(constants), names};
+      };
+    return ExecutableOf<R(A...)>(flat::compile_ahead(on_list, inputs, settings));
   }
 };
 
@@ -170,7 +207,8 @@ struct Ahead<R(A...)> {
 /// `f` compiled for inputs that are described, one for each tensor of its arguments. It is called
 /// once, with parameters like those, in default-constructed arguments: numbers, text and modes in
 /// these are constants, and a call with other ones is an error. What it asks about sizes must have
-/// one answer on their whole ranges, or is checked at every call.
+/// one answer on their whole ranges, or is checked at every call. A function of one map from text
+/// to tensors takes the inputs by name; a map as a result has the outputs by name.
 ///
 ///     auto f = [](tn::Tensor x, tn::Tensor w) { return tn::matmul(x, w); };
 ///     auto exe = tn::compile_ahead(f, {{.shape = {{1, 8, 64, "batch"}, 4}}, {.shape = {4, 2}}});

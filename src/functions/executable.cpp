@@ -284,6 +284,64 @@ void typed::check_counts(const Executable& executable, int64_t inputs, int64_t o
   check("outputs", executable.outputs().size(), outputs);
 }
 
+// Inputs and outputs by name -------------------------------------------------------------------
+
+Tensors typed::inputs_by_name(const Executable& executable, const ByName& given) {
+  const std::vector<InputInfo>& inputs = executable.inputs();
+  std::vector<std::string> names;
+  for (const InputInfo& input : inputs)
+    if (!input.is_size) names.push_back(input.name);
+  for (const auto& [name, tensor] : given)
+    if (!std::ranges::count(names, name))
+      fail(Hint{format("its inputs are {}", join(names, ", "))}, "{}(): there is no input '{}'",
+           executable.name(), name);
+  Tensors in_order;
+  for (const std::string& name : names) {
+    auto found = given.find(name);
+    if (found == given.end()) fail("{}(): the input '{}' is missing", executable.name(), name);
+    in_order.push_back(found->second);
+  }
+  return in_order;
+}
+
+typed::ByName typed::inputs_by_name(const std::vector<InputInfo>& inputs, const Tensors& given) {
+  ByName named;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].name.empty())
+      fail(Hint{"the keys of the map are the names: {.shape = {2}, .name = \"x\"}"},
+           "compile_ahead: input {} has no name", i);
+    if (!named.emplace(inputs[i].name, given[i]).second)
+      fail("compile_ahead: two inputs are called {}", inputs[i].name);
+  }
+  return named;
+}
+
+typed::ByName typed::outputs_by_name(const Executable& executable, Tensors made) {
+  ByName named;
+  for (size_t i = 0; i < made.size(); ++i)
+    named.emplace(executable.outputs()[i].name, std::move(made[i]));
+  return named;
+}
+
+void typed::check_named_outputs(const Executable& executable) {
+  const std::vector<OutputInfo>& outputs = executable.outputs();
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (outputs[i].name.empty())
+      fail(Fault::type, Hint{"a signature with tn::Tensors as its result takes any file"},
+           "load: output {} of {} has no name", i, executable.name());
+}
+
+std::vector<std::string> typed::output_names(const Callback<void(tree::Visitor&)>& result) {
+  struct Names final : tree::Visitor {
+    std::vector<std::string> all;
+    void tensor(const tree::Slot& slot) override {
+      if (!slot.is_absent()) all.push_back(slot.path.dotted());
+    }
+  } names;
+  result(names);
+  return std::move(names.all);
+}
+
 // Settings in arguments ------------------------------------------------------------------------
 
 namespace {

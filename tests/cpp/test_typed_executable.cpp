@@ -69,9 +69,6 @@ TEST_CASE("typed: a result whose length is not known takes none") {
   Folder folder;
   std::string path = folder.path + "/f.tnx";
   compile_ahead([](Tensor x) { return x * 2; }, {{.shape = {2}}}).save(path);
-  using Map = std::map<std::string, Tensor>;
-  CHECK(contains(error_in([&] { Executable::load<Map(Tensor)>(path); }),
-                 "main has 1 outputs, and the signature 0"));
   CHECK(contains(error_in([&] { Executable::load<std::optional<Tensor>(Tensor)>(path); }),
                  "main has 1 outputs, and the signature 0"));
   CHECK(Executable::load<Tensors(Tensor)>(path)(array({1.f, 2.f}))[0].to_vector<float>() ==
@@ -123,4 +120,46 @@ TEST_CASE("typed: what a temporary executable describes is a copy") {
   for (const InputInfo& input : make().inputs()) CHECK(input.name == "x");
   for (const OutputInfo& output : make().outputs()) CHECK(output.shape == "[2]");
   CHECK(make().surface().empty());
+}
+
+TEST_CASE("typed: maps are inputs and outputs by name") {
+  Folder folder;
+  std::string path = folder.path + "/f.tnx";
+  using Map = std::map<std::string, Tensor>;
+  auto f = [](const Map& in) {
+    return Map{{"sum", in.at("y") + in.at("a")}, {"difference", in.at("y") - in.at("a")}};
+  };
+  std::vector<InputInfo> inputs{{.shape = {2}, .name = "y"}, {.shape = {1}, .name = "a"}};
+  auto made = compile_ahead(f, inputs);
+  made.save(path);
+  auto loaded = Executable::load<Map(Map)>(path);
+  Tensor a = array({1.f}), y = array({2.f, 3.f});
+  for (const auto& exe : {made, loaded}) {
+    CHECK(exe.inputs()[0].name == "y");
+    Map out = exe({{"a", a}, {"y", y}});
+    CHECK(out.size() == 2);
+    CHECK(out.at("sum").to_vector<float>() == Floats{3, 4});
+    CHECK(out.at("difference").to_vector<float>() == Floats{1, 2});
+  }
+  CHECK(Executable::load<Map(Tensor, Tensor)>(path)(y, a).at("sum").dim(0) == 2);
+  std::string error = error_in([&] { loaded({{"a", a}, {"x", y}}); });
+  CHECK(contains(error, "main(): there is no input 'x'"));
+  CHECK(contains(error, "hint: its inputs are y, a"));
+  CHECK(contains(error, "test_typed_executable.cpp"));
+  CHECK(contains(error_in([&] { loaded({{"a", a}}); }), "main(): the input 'y' is missing"));
+  CHECK(contains(error_in([&] { compile_ahead(f, {{.shape = {2}}}); }),
+                 "compile_ahead: input 0 has no name"));
+  CHECK(contains(error_in([&] { compile_ahead(f, {inputs[0], inputs[0]}); }),
+                 "compile_ahead: two inputs are called y"));
+  compile_ahead([](Tensor x) { return x * 2; }, {{.shape = {2}}}).save(path);
+  error = error_in([&] { Executable::load<Map(Tensor)>(path); });
+  CHECK(contains(error, "load: output 0 of main has no name"));
+  CHECK(contains(error, "test_typed_executable.cpp"));
+}
+
+TEST_CASE("typed: outputs have the names of the fields") {
+  auto made = compile_ahead([](const Tensor& x) { return Params{x, x + 1}; }, {{.shape = {1}}});
+  CHECK(made.outputs()[0].name == "w");
+  CHECK(made.outputs()[1].name == "b");
+  CHECK(made(ones({1})).b.item<float>() == 2);
 }
