@@ -13,14 +13,24 @@
 #include <variant>
 
 #include "tenon/nn/visit.h"
+#include "tenon/tree_functions.h"
 
 namespace tn {
 
 using CheckpointValue = std::variant<bool, int64_t, double, std::string, Tensor>;
 using CheckpointValues = std::map<std::string, CheckpointValue>;
 
+/// A tree of tensors. A list of numbers or text has none.
+template <class S>
+concept IsTreePart = HasTensors<S> && !std::is_const_v<S> && !std::same_as<S, Tensor> &&
+                     !requires(S& s) { s.state_dict(); } && !requires {
+                       requires std::is_arithmetic_v<typename S::value_type> ||
+                                    std::is_convertible_v<typename S::value_type, std::string>;
+                     };
+
 /// A named part of a training run: a model, an optimizer or another object with `state_dict` and
-/// `load_state_dict`, which must live as long; or a value.
+/// `load_state_dict`; or a tree of tensors, such as a struct with `fields`, of which numbers and
+/// text are not saved; or a value. The first two must live as long.
 class CheckpointPart {
   template <class T>
   using Stored = std::conditional_t<std::is_same_v<T, bool>, bool,
@@ -37,6 +47,15 @@ class CheckpointPart {
         load([&state](const nn::TensorMap& tensors) { state.load_state_dict(tensors); }) {
     if constexpr (requires { state.kind(); }) kind = state.kind();
   }
+  template <IsTreePart S>
+  CheckpointPart(std::string part, S& tree)
+      : name(std::move(part)),
+        kind("Module"),
+        is_tree(true),
+        save([&tree] { return nn::tensors_in([&](nn::Visitor& v) { tree::visit(tree, v); }); }),
+        load([&tree, what = "load_checkpoint: " + name](const nn::TensorMap& tensors) {
+          nn::put_all([&](nn::Visitor& v) { tree::visit(tree, v); }, what, tensors, {});
+        }) {}
   template <class T>
     requires std::is_arithmetic_v<T>
   CheckpointPart(std::string part, T number)
@@ -52,13 +71,13 @@ class CheckpointPart {
              !std::is_convertible_v<const T&, Tensor>)
   CheckpointPart(std::string, const T&) {
     static_assert(!sizeof(T),
-                  "a part of a checkpoint is a model or an optimizer, in a variable that is not "
-                  "const, or a number, text or a tensor");
+                  "a part of a checkpoint is a model, an optimizer or a struct with fields, in a "
+                  "variable that is not const, or a number, text or a tensor");
   }
 
   // For the library.
   std::string name, kind;  // of a value: ""
-  bool is_optimizer = false;
+  bool is_optimizer = false, is_tree = false;
   Callback<nn::TensorMap()> save = {};
   Callback<void(const nn::TensorMap&)> load = {};
   CheckpointValue value = {};

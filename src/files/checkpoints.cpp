@@ -81,6 +81,7 @@ void check_part(const std::string& path, const Json& saved, const CheckpointPart
          part.name);
   auto found = saved.find(part.name);
   if (found == saved.end()) fail("load_checkpoint: {} has no '{}'", path, part.name);
+  if (part.is_tree) return;  // in Python it is a value: lists and dicts
   if (!found->is_object() || !found->contains("kind"))
     fail("load_checkpoint: {}: '{}' was saved as a value, not as a {}", path, part.name, part.kind);
   if (part.kind != "Module" && (*found)["kind"] != part.kind)

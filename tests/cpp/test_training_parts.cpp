@@ -171,6 +171,41 @@ TEST_CASE("a checkpoint resumes a run with the same bits") {
   CHECK(std::get<int64_t>(rest.at("n")) == 7);
 }
 
+namespace {
+
+struct Layer {
+  Tensor w, b;
+  static void fields(auto& l, auto&& f) { f("w", l.w), f("b", l.b); }
+};
+struct Net {
+  int64_t width = 2;
+  std::vector<Layer> layers;
+  static void fields(auto& n, auto&& f) { f("width", n.width), f("layers", n.layers); }
+};
+
+}  // namespace
+
+TEST_CASE("a checkpoint has structs with fields and other trees") {
+  Folder folder;
+  std::string path = folder.path + "/run";
+  Net net{.layers = {{full({2}, 1.0), full({1}, 2.0)}, {full({2}, 3.0), full({1}, 4.0)}}};
+  std::map<std::string, Tensor> best{{"loss", array(0.5)}};
+  save_checkpoint(path, {{"net", net}, {"best", best}, {"epoch", 7}});
+  CHECK(load_safetensors(path).tensors.size() == 6);  // the random state too
+  Net other{.width = 5, .layers = {{zeros({2}), zeros({1})}, {zeros({2}), zeros({1})}}};
+  best["loss"] = array(0.0);
+  auto rest = load_checkpoint(path, {{"net", other}, {"best", best}});
+  CHECK(std::get<int64_t>(rest.at("epoch")) == 7);
+  CHECK(other.layers[1].w.to_vector<float>() == std::vector<float>{3, 3});
+  CHECK(other.layers[0].b.item<float>() == 2);
+  CHECK(other.width == 5);
+  CHECK(best.at("loss").item<float>() == 0.5f);
+  other.layers.pop_back();
+  std::string error = error_in([&] { load_checkpoint(path, {{"net", other}}); });
+  CHECK(contains(error, "load_checkpoint: net: 2 problems with the weights"));
+  CHECK(contains(error, "test_training_parts.cpp"));
+}
+
 TEST_CASE("what checkpoints refuse") {
   Folder folder;
   std::string path = folder.path + "/run", weights = folder.path + "/weights";

@@ -68,8 +68,8 @@ MISUSES = {
     "tn::Tensor x; tn::sin(x) = x;": "of a temporary: write x[{0, 1}] = y",
     "const tn::Tensor x; x[0] = x;": "of a temporary: write x[{0, 1}] = y",
     'const tn::nn::Linear m(2, 1); tn::save_checkpoint("run", {{"model", m}});':
-        "a part of a checkpoint is a model or an optimizer, in a variable that is not const",
-    'std::vector<tn::Tensor> all; tn::save_checkpoint("run", {{"all", all}});':
+        "a part of a checkpoint is a model, an optimizer or a struct with fields, in a variable",
+    'std::vector<double> all; tn::save_checkpoint("run", {{"all", all}});':
         "or a number, text or a tensor",
     "tn::Tensor x; tn::std(x, 0, true);": "correction is a number; keepdims comes after it",
     "tn::Tensor x; tn::allclose(x, x, 1e-3, true);": "atol is a number; equal_nan comes after it",
