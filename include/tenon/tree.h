@@ -117,7 +117,7 @@ void visit(T& value, Visitor& visitor, const Path& path, const Owner& owner) {
       visit(field, visitor, {.outer = &path, .name = name}, owner);
     });
   } else if constexpr (requires { value.has_value(); }) {
-    visitor.setting(path, value.has_value() ? 1 : 0);
+    visitor.setting({.outer = &path, .name = "has_value()"}, value.has_value() ? 1 : 0);
     if (value) visit(*value, visitor, path, owner);
   } else if constexpr (requires {
                          typename T::mapped_type;
@@ -128,7 +128,7 @@ void visit(T& value, Visitor& visitor, const Path& path, const Owner& owner) {
     static_assert(
         !requires { typename T::hasher; },
         "an unordered map has no order of its tensors: use std::map");
-    visitor.setting(path, static_cast<uint64_t>(value.size()));
+    visitor.setting({.outer = &path, .name = "size()"}, static_cast<uint64_t>(value.size()));
     for (auto& [key, part] : value) {
       visitor.text(path, key);
       visit(part, visitor, {.outer = &path, .name = key, .is_key = true}, owner);
@@ -141,7 +141,7 @@ void visit(T& value, Visitor& visitor, const Path& path, const Owner& owner) {
                   "x[...] of a variable is no tensor yet: write tn::Tensor(x[0])");
     static_assert(!std::is_same_v<T, std::vector<bool>>,
                   "std::vector<bool> does not hold its elements: use std::vector<char>");
-    visitor.setting(path, static_cast<uint64_t>(value.size()));
+    visitor.setting({.outer = &path, .name = "size()"}, static_cast<uint64_t>(value.size()));
     int64_t number = 0;
     for (auto& part : value) visit(part, visitor, {.outer = &path, .number = number++}, owner);
   } else {
@@ -220,20 +220,20 @@ struct Finding final : Visitor {
   explicit Finding(size_t wanted) : number(wanted) {}
   void tensor(const Slot& slot) override;
 };
-/// A part of the structure: one word, or those of a text.
+/// A part of the structure: one word, or those of a text. `told` is what a word means; null: it is
+/// a number.
 struct Setting {
   std::string path;
   bool is_text = false;
+  std::string (*told)(uint64_t word) = nullptr;
 };
 /// Lists what the structure consists of.
-struct SettingList final : Visitor {
+struct SettingList : Visitor {
   std::vector<Setting> all = {};
-  void module(const Path& path, nn::ModuleBase&) override { setting(path, 0); }
-  void tensor(const Slot& slot) override {
-    if (slot.owner) setting(slot.path, 0);
-  }
-  void setting(const Path& path, uint64_t) override { all.push_back({path.accessed()}); }
-  void text(const Path& path, std::string_view) override { all.push_back({path.accessed(), true}); }
+  void module(const Path& path, nn::ModuleBase&) override;
+  void tensor(const Slot& slot) override;
+  void setting(const Path& path, uint64_t) override;
+  void text(const Path& path, std::string_view) override;
 };
 
 }  // namespace tn::tree

@@ -62,11 +62,12 @@ std::string setting_text(uint64_t bits) {
 }
 
 /// A setting at the front of words of a structure, which it removes. No value: there is none.
-std::optional<std::string> taken_setting(std::span<const uint64_t>& words, bool is_text) {
+std::optional<std::string> taken_setting(std::span<const uint64_t>& words,
+                                         const tree::Setting& setting) {
   if (words.empty()) return {};
   uint64_t first = words.front();
   words = words.subspan(1);
-  if (!is_text) return setting_text(first);
+  if (!setting.is_text) return setting.told ? setting.told(first) : setting_text(first);
   if (first > words.size_bytes()) return {};
   std::string text(reinterpret_cast<const char*>(words.data()), first);
   words = words.subspan((first + 7) / 8);
@@ -85,8 +86,7 @@ void add_setting_differences(SettingWords from, SettingWords to, std::vector<Dif
   for (; i < std::min(from.settings.size(), to.settings.size()); ++i) {
     const tree::Setting &old = from.settings[i], &setting = to.settings[i];
     if (old.path != setting.path || old.is_text != setting.is_text) break;
-    auto was = taken_setting(from.words, old.is_text),
-         now = taken_setting(to.words, setting.is_text);
+    auto was = taken_setting(from.words, old), now = taken_setting(to.words, setting);
     if (!was || !now) break;
     if (*was != *now) out.push_back({TraceReason::constant, setting.path, *was, *now});
   }
@@ -141,14 +141,17 @@ class flat::CompiledFunction::State::Search {
   }
   std::vector<Difference> differences(const Entry& from) const {
     const std::vector<TypeRef>& known = from.compiled->pattern().types;
-    if (known.size() != types_.size())
-      return {{TraceReason::structure, "the number of tensors in the arguments",
-               format("{}", known.size()), format("{}", types_.size())}};
     std::vector<Difference> out;
     const tree::Words& words = call_.in.structure;
     if (!from.has_structure(words))
       add_setting_differences({from.structure, from.settings},
                               {{words.begin(), words.end()}, call_.settings()}, out);
+    if (known.size() != types_.size()) {
+      if (out.empty())
+        out.push_back({TraceReason::structure, "the number of tensors in the arguments",
+                       format("{}", known.size()), format("{}", types_.size())});
+      return out;
+    }
     for (size_t i = 0; i < known.size(); ++i)
       add_differences(call_.name(i), known[i], types_[i], out);
     return out;

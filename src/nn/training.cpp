@@ -81,6 +81,34 @@ struct Contents : typed::Settings {
   }
 };
 
+/// What the words of Contents are, and the names of its places: "state 0.weight".
+struct StateNames final : tree::SettingList {
+  std::vector<std::string> places;
+
+  explicit StateNames(const std::vector<StatePart>& parts) {
+    for (size_t i = 0; i < parts.size(); ++i) {
+      size_t words = all.size(), tensors = places.size();
+      parts[i].visit(*this);
+      for (; words < all.size(); ++words) name_in(i, all[words].path);
+      for (; tensors < places.size(); ++tensors) name_in(i, places[tensors]);
+    }
+  }
+  void tensor(const Slot& slot) override {
+    places.push_back(slot.path.accessed());
+    all.push_back({.path = places.back(), .told = told});
+  }
+
+ private:
+  static void name_in(size_t part, std::string& path) {
+    path = format("state {}{}{}", part, path.empty() || path[0] == '[' ? "" : ".", path);
+  }
+  static std::string told(uint64_t held) {
+    if (!(held & kPresent)) return "absent";
+    std::string text = held & kTrainable ? "trained" : "fixed";
+    return text + (held & kGradient ? ", with a gradient" : held & kVariable ? ", a variable" : "");
+  }
+};
+
 /// There is other state after a call than before.
 struct StateChanged {};
 
@@ -214,11 +242,17 @@ struct StateCall final : flat::CompiledCall {
   void visit_arguments(tree::Visitor& visitor) override { inner.visit_arguments(visitor); }
   std::string name(size_t tensor) override {
     if (tensor == 0) return "the random state";
-    return tensor < donated ? format("state {}", tensor - 1) : inner.name(tensor - donated);
+    if (tensor >= donated) return inner.name(tensor - donated);
+    std::vector<std::string> names;  // of values: a gradient is behind its tensor
+    StateNames of(impl.parts);
+    for (size_t i = 0; i < of.places.size(); ++i) {
+      if (impl.held[i] & kPresent) names.push_back(of.places[i]);
+      if (impl.held[i] & kGradient) names.push_back(format("the gradient of {}", of.places[i]));
+    }
+    return names[tensor - 1];
   }
   std::vector<tree::Setting> settings() override {
-    size_t of_state = in.structure.size() - inner.in.structure.size();
-    std::vector<tree::Setting> all(of_state, {"a setting of the state"});
+    std::vector<tree::Setting> all = std::move(StateNames(impl.parts).all);
     std::vector<tree::Setting> of_arguments = inner.settings();
     all.insert(all.end(), of_arguments.begin(), of_arguments.end());
     return all;

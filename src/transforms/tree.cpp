@@ -51,6 +51,20 @@ void Words::add_beyond(uint64_t word) {
 
 Visitor::~Visitor() = default;
 
+void SettingList::module(const Path& path, nn::ModuleBase&) {
+  setting({.outer = &path, .name = "training"}, 0);
+}
+void SettingList::tensor(const Slot& slot) {
+  auto told = [](uint64_t word) {
+    return std::string(word == 0 ? "absent" : word == 1 ? "frozen" : "trained");
+  };
+  if (slot.owner) all.push_back({.path = slot.path.accessed(), .told = told});
+}
+void SettingList::setting(const Path& path, uint64_t) { all.push_back({path.accessed()}); }
+void SettingList::text(const Path& path, std::string_view) {
+  all.push_back({path.accessed(), true});
+}
+
 Contents::Contents(std::string_view by) : by(by) {}
 Contents::~Contents() = default;
 void Contents::argument(size_t) { first.push_back(tensors.size()); }

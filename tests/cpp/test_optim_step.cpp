@@ -281,6 +281,30 @@ TEST_CASE("a loss scaler that a compiled function changes is state of it") {
   CHECK(scaler.state_dict().at("good_steps").item<int>() == 1);
 }
 
+TEST_CASE("reasons of traces name what changed in models and state") {
+  nn::Linear model(2, 1);
+  Tensor scale = array(1.0), x = ones({4, 2});
+  auto step =
+      compile([&](const Tensor& t) { return sum(model(t)) * scale; }, std::tie(model, scale));
+  step(x), model.eval(), step(x), model.freeze({"bias"}), step(x);
+  scale = array(1.0, float64), step(x), model.bias = {}, step(x);
+  auto reasons = step.why_recompiled();
+  REQUIRE(reasons.size() == 5);
+  CHECK(contains(reasons[1], "state 0.training was 1, now 0"));
+  CHECK(contains(reasons[2], "state 0.bias was trained, now fixed"));
+  CHECK(contains(reasons[3], "state 1.dtype was float32, now float64"));
+  CHECK(contains(reasons[4], "state 0.bias was fixed, now absent"));
+  auto given = compile([](const nn::Linear& m, const Tensor& t) { return sum(m(t)); });
+  given(nn::Linear(2, 1), x), given(model, x);
+  CHECK(contains(given.why_recompiled()[1],
+                 "argument 0.training was 1, now 0, argument 0.bias was trained, now absent"));
+  optim::SGD optimizer{model.parameters(), {.learning_rate = 0.1}};
+  auto total = compile([&](const Tensor& t) { return sum(model(t)); }, std::tie(model));
+  total(x), sum(model(x)).backward(), total(x);
+  CHECK(contains(total.why_recompiled()[1],
+                 "state 0.weight was trained, a variable, now trained, with a gradient"));
+}
+
 TEST_CASE("a compiled step leaves the model where it is") {
   nn::Sequential model{nn::Linear(2, 2), nn::relu};
   optim::Adam plain(0.1);  // makes its state in the first step

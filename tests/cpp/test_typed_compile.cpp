@@ -153,17 +153,22 @@ TEST_CASE("typed: reasons of traces show texts") {
     return t * static_cast<double>(n.size() + mode.value_or("").size());
   });
   lists({1, 2}, x, {}), lists({1, 2, 3}, x, {}), lists({1, 2, 3}, x, "sum");
-  CHECK(contains(lists.why_recompiled().at(1), "argument 0 was 2, now 3"));
-  CHECK(contains(lists.why_recompiled().at(2), "argument 2 was 0, now 1"));
+  CHECK(contains(lists.why_recompiled().at(1), "argument 0.size() was 2, now 3"));
+  CHECK(contains(lists.why_recompiled().at(2), "argument 2.has_value() was 0, now 1"));
+  lists({1, 2, 3, 4}, x, "sum");
+  CHECK(contains(lists.why_recompiled().at(3), "argument 0.size() was 3, now 4"));
   // As many words, but others: nothing behind the first difference is compared.
   auto both = compile([](std::optional<int> n, std::string_view mode, const Tensor& t) {
     return t * static_cast<double>(n.value_or(0)) + static_cast<double>(mode.size());
   });
   both({}, "twelve chars", x), both(7, "short", x), both(7, "a text of 3 words", x);
-  CHECK(contains(both.why_recompiled().at(1), "argument 0 was 0, now 1"));
+  CHECK(contains(both.why_recompiled().at(1), "argument 0.has_value() was 0, now 1"));
   CHECK_FALSE(contains(both.why_recompiled().at(1), "12"));
   CHECK(
       contains(both.why_recompiled().at(2), R"(argument 1 was "short", now "a text of 3 words")"));
+  auto tensors = compile([](const std::vector<Tensor>& all) { return sum(stack(all)); });
+  tensors({x, x}), tensors({x, x, x});
+  CHECK(contains(tensors.why_recompiled().at(1), "argument 0.size() was 2, now 3"));
 }
 
 TEST_CASE("typed: errors about settings name the user's line") {
