@@ -20,8 +20,9 @@ Tensor all_finite(const TensorMap& tensors) {
   return all_finite(list);
 }
 
-LossScaler::LossScaler(double scale, const LossScalerSettings& settings)
+LossScaler::LossScaler(double scale, const LossScalerSettings& settings, nn::Place at)
     : settings_(settings), scale_(full({}, scale, DType::f32, Device())), used_(scale_) {
+  LocScope scope(at);
   const auto& [dynamic, growth, backoff, interval] = settings;
   if (!(scale > 0 && growth >= 1 && backoff > 0 && backoff < 1 && interval >= 1))
     fail(
@@ -30,15 +31,20 @@ LossScaler::LossScaler(double scale, const LossScalerSettings& settings)
         scale, growth, backoff, interval);
 }
 
-Tensor LossScaler::scale(const Tensor& loss) {
+Tensor LossScaler::scale(const Tensor& loss, nn::Place at) {
+  LocScope scope(at);
   if (settings_.dynamic) birth_.check_tied(scale_, "scaler");
   used_ = scale_;
   return loss * used_;
 }
 
-Tensor LossScaler::unscale(const Tensor& scaled) const { return scaled * (1.0 / used_); }
+Tensor LossScaler::unscale(const Tensor& scaled, nn::Place at) const {
+  LocScope scope(at);
+  return scaled * (1.0 / used_);
+}
 
-TensorMap LossScaler::unscale(const TensorMap& gradients) const {
+TensorMap LossScaler::unscale(const TensorMap& gradients, nn::Place at) const {
+  LocScope scope(at);
   TensorMap made;
   for (const auto& [name, gradient] : gradients) made.emplace(name, unscale(gradient));
   return made;
@@ -119,8 +125,8 @@ nn::Visit LossScaler::as_visit() const {
   };
 }
 
-void LossScaler::load_state_dict(const TensorMap& state) {
-  nn::put_all(as_visit(), "LossScaler: load_state_dict", state, {});
+void LossScaler::load_state_dict(const TensorMap& state, nn::Place at) {
+  nn::put_all(as_visit(), "LossScaler: load_state_dict", state, {}, at);
 }
 
 }  // namespace tn::amp

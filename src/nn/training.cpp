@@ -152,7 +152,9 @@ class Restoring {
 
 }  // namespace
 
-ValueAndGrad<Tensors> value_and_grad_in(const Visit& model, const Callback<Tensors()>& f) {
+ValueAndGrad<Tensors> value_and_grad_in(const Visit& model, const Callback<Tensors()>& f,
+                                        const Place& at) {
+  LocScope scope(at);
   TensorMap before = trainable_in(model);
   if (before.empty()) fail("value_and_grad: the model has no trainable parameters");
   std::vector<std::string> names;

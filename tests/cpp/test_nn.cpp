@@ -344,6 +344,7 @@ TEST_CASE("a module that was moved from is an error, and no empty model") {
   CHECK(says_so([&] { optim::SGD{std::tie(model)}; }));
   CHECK(says_so([&] { compile([&](const Tensor& t) { return t; }, std::tie(model))(x); }));
   CHECK(says_so([&] { model.save_weights("moved.safetensors"); }));
+  CHECK(says_so([&] { nn::value_and_grad(model, [&] { return sum(model(x)); })(); }));
   CHECK(says_so([&] { save_checkpoint("moved.safetensors", {{"model", model}}); }));
   nn::Sequential copy = model, outer{nn::relu, model};
   CHECK(says_so([&] { copy(x); }));

@@ -277,6 +277,7 @@ TEST_CASE("a loss scaler that a compiled function changes is state of it") {
   std::string error = error_in([&] { forgotten(ones({4, 2})); });
   CHECK(contains(error, "the scaler is not part of the state of the compiled function"));
   CHECK(contains(error, "std::tie(model, scaler)"));
+  CHECK(contains(error, "test_optim_step.cpp"));
   compile(train, std::tie(model, optimizer, scaler))(ones({4, 2}));
   CHECK(scaler.state_dict().at("good_steps").item<int>() == 1);
 }

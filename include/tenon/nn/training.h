@@ -20,7 +20,8 @@ struct ValueAndGrad {
 };
 
 // For the library.
-ValueAndGrad<Tensors> value_and_grad_in(const Visit& model, const Callback<Tensors()>& f);
+ValueAndGrad<Tensors> value_and_grad_in(const Visit& model, const Callback<Tensors()>& f,
+                                        const Place& at);
 
 /// A function that returns what `f` returns, and its gradient for the trainable parameters of the
 /// model. `f` uses the model, given to it or not, and returns a scalar, or a tree whose first
@@ -33,15 +34,19 @@ ValueAndGrad<Tensors> value_and_grad_in(const Visit& model, const Callback<Tenso
 ///
 /// The model must stay where it is.
 template <class M, class F>
-auto value_and_grad(Module<M>& model, F f) {
-  return [&model, f = std::move(f)]<class... A>(A&&... args) {
+auto value_and_grad(Module<M>& model, F f, Place place = Place::current()) {
+  return [&model, f = std::move(f), place]<class... A>(A&&... args) {
     typed::check_callable<F, std::remove_reference_t<A>...>();
     using Result = typed::Value<std::invoke_result_t<const F&, A&&...>>;
     std::optional<Result> out;
-    auto [values, gradients] = value_and_grad_in(model.as_visit(), [&] {
-      out.emplace(f(std::forward<A>(args)...));
+    auto run = [&] {
+      {
+        typed::UserCode own;
+        out.emplace(f(std::forward<A>(args)...));
+      }
       return typed::tensors_of(*out, "value_and_grad");
-    });
+    };
+    auto [values, gradients] = value_and_grad_in(model.as_visit(), run, place);
     return ValueAndGrad<Result>{typed::filled(std::move(*out), values.data()),
                                 std::move(gradients)};
   };

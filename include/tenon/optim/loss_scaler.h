@@ -33,13 +33,14 @@ struct LossScalerSettings {
 ///     optimizer.zero_grad();
 class LossScaler {
  public:
-  explicit LossScaler(double scale = 32768, const LossScalerSettings& settings = {});
+  explicit LossScaler(double scale = 32768, const LossScalerSettings& settings = {},
+                      nn::Place at = nn::Place::current());
 
   /// The scaled loss, which is to be differentiated.
-  Tensor scale(const Tensor& loss);
+  Tensor scale(const Tensor& loss, nn::Place at = nn::Place::current());
   /// The loss or the gradients from the scaled ones, in at least float32.
-  Tensor unscale(const Tensor& scaled) const;
-  TensorMap unscale(const TensorMap& gradients) const;
+  Tensor unscale(const Tensor& scaled, nn::Place at = nn::Place::current()) const;
+  TensorMap unscale(const TensorMap& gradients, nn::Place at = nn::Place::current()) const;
   /// `optimizer.update(model, gradients)` if the unscaled gradients are finite.
   template <class M>
   void update(optim::Optimizer& optimizer, nn::Module<M>& model, const TensorMap& gradients,
@@ -53,7 +54,7 @@ class LossScaler {
 
   std::string kind() const { return "LossScaler"; }
   TensorMap state_dict() const { return nn::tensors_in(as_visit()); }
-  void load_state_dict(const TensorMap& state);
+  void load_state_dict(const TensorMap& state, nn::Place at = nn::Place::current());
   /// The scaler, as something to visit. Visitors of a constant one only look.
   nn::Visit as_visit() const;
 
