@@ -83,14 +83,9 @@ Tensor from_elements(const void* data, size_t count, DType dtype, const Shape& s
   return from_bytes(data, dtype, shape).to(current_device());
 }
 
-static std::string whole_text(const Scalar& value) {
-  if (value.kind == Kind::natural) return format("{}", static_cast<uint64_t>(value.integer));
-  return format("{}", value.integer);
-}
-
 static void check_fits(const Scalar& value, DType dtype) {
   if (is_integer(dtype) && value.is_integral() && !fits(value, dtype))
-    fail("array: the number {} does not fit {}", whole_text(value), name_of(dtype));
+    fail("array: the number {} does not fit {}", to_text(value, 17), name_of(dtype));
 }
 
 Tensor array_as(const Scalar& value, DType dtype, const std::source_location& at) {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "ir/element.h"
 #include "ir/emit.h"
 #include "ir/trace.h"
 
@@ -47,16 +48,7 @@ void check_fits(std::string_view op, const Tensor& number, DType type) {
   }
   const Scalar& s = scalar_value(*number.node());
   if (!s.is_integral()) return;
-  int bits = static_cast<int>(size_of(type)) * 8;
-  bool fits;
-  if (s.kind == Kind::natural)
-    fits = type == DType::u64;
-  else if (kind_of(type) == Kind::natural)
-    fits = s.integer >= 0 && (bits == 64 || s.integer < int64_t{1} << bits);
-  else
-    fits = bits == 64 ||
-           (s.integer >= -(int64_t{1} << (bits - 1)) && s.integer < int64_t{1} << (bits - 1));
-  if (!fits) fail("{}: the number {} does not fit {}", op, s.integer, type);
+  if (!fits(s, type)) fail("{}: the number {} does not fit {}", op, to_text(s, 17), type);
 }
 
 namespace {

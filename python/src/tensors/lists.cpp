@@ -154,7 +154,8 @@ void check_range(PyObject* o, DType type) {
   Scalar s;
   if (!read_number(o, s) || !s.is_integral()) return;
   if (!fits(s, type))
-    throw_python(out_of_range, "array: the number {} does not fit {}", s.integer, name_of(type));
+    throw_python(out_of_range, "array: the number {} does not fit {}", to_text(s, 17),
+                 name_of(type));
 }
 
 DType natural_type(const ListFacts& facts) {
