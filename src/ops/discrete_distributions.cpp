@@ -258,7 +258,8 @@ Tensor choice_body(const ChoiceAttrs& a, const Tensors& in) {
   Dim n = x.shape()[axis], draws = a.shape.elements();
   if (n.is(0) && !draws.is(0)) fail("{}: there is nothing to choose from: {}", op, *type_of(x));
   if (!a.replace && !decide_at_least(n, draws))
-    fail(Hint{"draw with replacement: replace=True", "draw with replacement: .replace = true"},
+    fail(Hint{"draw with replacement: replace=True",
+              "draw with replacement: choice(x, shape, true)"},
          "{}: {} draws without replacement from {} elements", op, draws, n);
   if (p.defined() && !decide_equal(p.shape(), Shape{n}))
     fail("{}: p needs one probability per element of axis {}, {}: {}", op, axis, n, *type_of(p));
