@@ -24,6 +24,7 @@ SHAPES = [
     (lambda: tn.as_strided(ones(4), (3,), (1, 1)), "as_strided: 2 strides for the shape [3]"),
     (lambda: tn.as_strided(ones(4), (3,), (2,)), "as_strided: elements 0 to 4 of f32[4]"),
     (lambda: tn.as_strided(ones(4), (2**40,), (2**40,)), "elements passes 64 bits (f32[4])"),
+    (lambda: tn.full((2,), 300, dtype=tn.int8), "full: the number 300 does not fit i8"),
     (lambda: tn.roll(ones(3), -(2**63)), "roll: the shift is below -9223372028264841216"),
     (lambda: tn.compile(tn.exp, on="interpret-first")(ones(2)), "no pass named 'interpret-first'"),
     (lambda: tn.roll(ones(2, 3), (1, 2, 3), (0, 1)), "roll: 3 shifts for 2 axes (f32[2,3])"),
