@@ -1,8 +1,12 @@
 // Runs of plans on CUDA devices, against a mock of the driver.
+#include "backend/cuda/cuda_backend.h"
 #include "backend/cuda/cuda_runtime.h"
 #include "backend/cuda/plan_state.h"
+#include "backend/cuda/prebuilt/prebuilt.h"
+#include "compiler/compile_graph.h"
 #include "errors.h"
 #include "eval/eval.h"
+#include "ir/graph.h"
 #include "mock_plans.h"
 #include "observe/event_recorder.h"
 #include "runtime/device.h"
@@ -242,4 +246,27 @@ TEST_CASE("cuda: what may run beside each other is not ordered") {
   for (const cuda::Item& item : state.items()) after.push_back(item.after);
   // w follows u and v; t overwrites u after w has read it.
   CHECK(after == std::vector<std::vector<size_t>>{{}, {}, {1, 0}, {2}, {3}});
+}
+
+TEST_CASE("cuda: products that cuBLASLt may compute wait for each other, others do not") {
+  if (cuda::product_ptx().empty()) return;
+  WithMock with;
+  Device gpu("cuda");
+  auto orders = [&](int k, Products products) {
+    std::string text = format(
+        "func @main(%x: f32[256,{0}], %y: f32[{0},256], %z: f32[{0},256]) {{\n"
+        "  %0 = dot %x, %y {{lhs_contract=[1], rhs_contract=[0]}}\n"
+        "  %1 = dot %x, %z {{lhs_contract=[1], rhs_contract=[0]}}\n"
+        "  return %0, %1\n}}\n",
+        k);
+    CompileOptions options{.effort = Effort::e1, .target = cuda::target_of(90)};
+    options.products = products;
+    PlacedPlan placed{gpu, compile(parse_graph(text), options), {}};
+    cuda::PlanState state(cuda::gpu_of(gpu), placed);
+    REQUIRE(state.items().size() == 2);
+    return state.items()[1].after.size();
+  };
+  CHECK(orders(256, Products::highest) == 0);
+  CHECK(orders(1024, Products::highest) == 1);
+  CHECK(orders(1024, Products::exact) == 0);
 }

@@ -2,6 +2,7 @@
 // of it; tests compare them with cublasLt.h where there is one.
 #include <dlfcn.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 
@@ -9,6 +10,7 @@
 #include "backend/cuda/cuda_library.h"
 #include "backend/cuda/cuda_products.h"
 #include "base/error.h"
+#include "ops/op_decls.h"
 #include "runtime/device.h"
 
 namespace tn::cuda {
@@ -172,12 +174,14 @@ int data_type(DType type) {
   }
 }
 
-/// Where own kernels are as fast, they have the bits of the CPU.
+/// Where own kernels are as fast, they have the bits of the CPU. `work`: multiply-adds.
+bool is_worth(DType type, double work) {
+  bool is_narrow = type == DType::f16 || type == DType::bf16;
+  return data_type(type) >= 0 && work >= (is_narrow ? 1 << 20 : 1 << 25);
+}
 bool is_worth(const MatrixProduct& p) {
-  double work = static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k) *
-                static_cast<double>(p.batch);
-  bool is_narrow = p.type == DType::f16 || p.type == DType::bf16;
-  return data_type(p.type) >= 0 && work >= (is_narrow ? 1 << 20 : 1 << 25);
+  return is_worth(p.type, static_cast<double>(p.m) * static_cast<double>(p.n) *
+                              static_cast<double>(p.k) * static_cast<double>(p.batch));
 }
 
 Layout layout_of(const Cublas& lib, int type, int64_t rows, int64_t columns, const Side& side,
@@ -246,6 +250,17 @@ Known make_known(const Cublas& lib, State& state, const MatrixProduct& p) {
 }  // namespace
 
 std::string products_library() { return cublas().found; }
+
+bool may_run_cublas(const LibraryStep& step, Products products) {
+  if (step.op != &ops::dot || products == Products::exact) return false;
+  // m·k elements, k·n and m·n: their product is the square of the work; more in batches.
+  double work = 1;
+  for (TypeRef type : {step.in[0], step.in[1], step.out[0]}) {
+    if (type->elements < 0) return true;  // not known
+    work *= std::sqrt(static_cast<double>(type->elements));
+  }
+  return is_worth(step.in[0]->dtype, work);
+}
 
 bool run_cublas(Gpu& gpu, Stream stream, const MatrixProduct& p) {
   if (!is_worth(p) || reinterpret_cast<uintptr_t>(p.left) % 16 ||

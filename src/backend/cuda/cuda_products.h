@@ -7,6 +7,7 @@
 #include "backend/cuda/product_tail.h"
 #include "ir/dtype.h"
 #include "plan/library.h"
+#include "plan/plan.h"
 
 namespace tn::cuda {
 
@@ -30,5 +31,7 @@ struct MatrixProduct {
 /// By cuBLASLt. False where it is not there, does not take the strides, or own kernels are to be
 /// preferred: nothing was done.
 bool run_cublas(Gpu& gpu, Stream stream, const MatrixProduct& product);
+/// Whether a call may use cuBLASLt, all calls of which share memory.
+bool may_run_cublas(const LibraryStep& step, Products products);
 
 }  // namespace tn::cuda

@@ -1,6 +1,7 @@
 // Which launches of a plan must follow which: those that use the same memory.
 #include <algorithm>
 
+#include "backend/cuda/cuda_products.h"
 #include "backend/cuda/plan_state.h"
 
 namespace tn::cuda {
@@ -49,11 +50,12 @@ void PlanState::find_order() {
   std::vector<std::vector<bool>> behind(count, std::vector<bool>(count));  // all that it follows
   for (size_t i = 0; i < count; ++i) {
     ranges[i] = ranges_of(*plan_, *items_[i].step);
-    bool is_call = items_[i].is_call;
+    const LibraryStep* call = items_[i].step->library();
+    bool is_call = call && may_run_cublas(*call, plan_->products);
     for (size_t k = i; k-- > 0;) {
       if (behind[i][k]) continue;
       bool must =
-          (is_call && k == last_call) ||  // calls share memory of the library
+          (is_call && k == last_call) ||  // they share memory of cuBLASLt
           std::ranges::any_of(ranges[i], [&](const Range& a) {
             return std::ranges::any_of(ranges[k], [&](const Range& b) { return collide(a, b); });
           });
