@@ -264,3 +264,29 @@ TEST_CASE("cuda simulated: reciprocals without a branch") {
   CHECK(has_branch("v4"));  // it may be 0
   CHECK(has_branch("v0"));
 }
+
+// The quotient is rounded once, whatever the sizes of the element and of the sum.
+TEST_CASE("cuda simulated: shares of the sum of a row") {
+  if (!can_simulate()) return;
+  for (const char* factor : {"1", "20", "100"})  // larger: more elements are tiny or 0
+    for (const char* shift : {"v2", "v3"})       // of v3, sums are from tiny to infinite
+      for (int64_t columns : {512, 8192}) {
+        CAPTURE(factor);
+        CAPTURE(columns);
+        simulated_agrees(parse_kernel(format(R"(kernel shares(x: f32[{0}]) -> (y: f32[{0}]) {{
+  axes p0:6 par, r1:{1} red
+  v0 = load x[{1}*p0 + r1] : f32
+  v1 = constant {2} : f32
+  v2 = mul v0, v1 : f32
+  v3 = constant 0 : f32
+  v4 = reduce max {3} over r1 : f32
+  v5 = sub v2, v4 : f32
+  v6 = exp v5 : f32
+  v7 = reduce add v6 over r1 : f32
+  v8 = div v6, v7 : f32
+  store y[{1}*p0 + r1] = v8
+}})",
+                                             6 * columns, columns, factor, shift)),
+                         uint32_t(columns), {}, 2);
+      }
+}

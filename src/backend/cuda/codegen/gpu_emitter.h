@@ -100,6 +100,8 @@ class Emitter {
   Value* value(ValueId id, size_t e);
   Value* compute(ValueId id, size_t e);
   Value* compute_scan(ValueId id);
+  bool is_share(const loop::Value& v) const;
+  Value* share(ValueId id, size_t e);
   Value* float_remainder(DType type, Value* x, Value* y);
   size_t canonical(loop::AxisSet axes, size_t e) const;
   Value* once(int what, uint64_t id, size_t e, const Callback<Value*()>& make);
@@ -151,6 +153,7 @@ class Emitter {
   loop::AxisSet lane_axes_ = 0, group_axes_ = 0;  // in which elements of a vector, vectors differ
   Value *lane_ = nullptr, *active_ = nullptr;     // rows: of its group; columns: of the tree
   Value* row_ = nullptr;                          // rows: the place of the par axes, flat
+  bool warps_are_read_ = false;                   // results of warps, maybe still by some threads
   size_t sweep_ = 0;
   std::vector<ValueId> scans_;
   std::unordered_map<ValueId, Value*> carry_;

@@ -258,7 +258,10 @@ void Emitter::store_vector(const loop::Store& to, size_t e) {
                           Value* place =
                               b_.CreateGEP(b_.getInt8Ty(), base, b_.getInt64(k * uint64_t(bytes)));
                           threads_.touch(place, bytes, true);
-                          b_.CreateAlignedStore(accesses[k], place, align_of(bytes));
+                          if (p_.streams_results && bytes == kAccessBytes)
+                            threads_.store_streamed(accesses[k], place);
+                          else
+                            b_.CreateAlignedStore(accesses[k], place, align_of(bytes));
                         }
                       }});
 }

@@ -264,7 +264,11 @@ Emitter::Values Emitter::fold_block(ValueId id) {
   loop::Monoid monoid = p_.value(id).monoid;
   bool real = is_float(part_type(id, 0));
   if (!real || is_indexed(id)) return fold_block_freely(id);
-  if (monoid != loop::Monoid::max && monoid != loop::Monoid::min) return fold_block_in_order(id);
+  if (monoid != loop::Monoid::max && monoid != loop::Monoid::min) {
+    Values folded = fold_block_in_order(id);
+    warps_are_read_ = false;  // all have met since
+    return folded;
+  }
   Values total = fold_block_freely(id);
   Value* zero = b_.CreateFCmpOEQ(total[0], llvm::Constant::getNullValue(total[0]->getType()));
   Made outside = made_;
@@ -287,6 +291,7 @@ Emitter::Values Emitter::fold_block_freely(ValueId id) {
                indexed ? threads_.shuffled(total.index, mask) : nullptr};
     total = joined_freely(id, total, other);
   }
+  if (warps_are_read_) threads_.barrier();
   Value* first = b_.CreateICmpEQ(b_.CreateAnd(lane_, number(i32, 31)), number(i32, 0));
   when(first, [&] {
     Value* warp = b_.CreateLShr(lane_, 5);
@@ -300,7 +305,7 @@ Emitter::Values Emitter::fold_block_freely(ValueId id) {
               indexed ? shared_load(indices_at, at, DType::i64) : nullptr};
     total = warp == 0 ? next : joined_freely(id, total, next);
   }
-  threads_.barrier();
+  warps_are_read_ = true;
   Values result{total.x};
   if (indexed) result.push_back(total.index);
   return result;

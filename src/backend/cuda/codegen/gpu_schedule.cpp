@@ -36,6 +36,8 @@ static constexpr int64_t kBlockBytes = 128;  // of the elements of a thread
 // other rows have time for. Kernels that keep more than a row may need more registers.
 static constexpr int kThreadsTogether = 1024;
 static constexpr int kFewRowOps = 32;
+// Results of so many bytes are in no cache when the next kernel reads them.
+static constexpr int64_t kManyBytes = int64_t{1} << 26;
 static constexpr int kColumnThreads = 512;
 static constexpr int kTileThreads = 256;
 static constexpr size_t kMostTiles = 4;
@@ -314,6 +316,7 @@ class Planner {
     p_.lanes_at = steps * p_.threads * p_.vector * widest;
     p_.shared_bytes = p_.lanes_at + loop::kLanes * 8 + 2 * kWarp * 8;
     p_.blocks = p_.points;
+    p_.streams_results = likely(p_.points) * extent * widest >= kManyBytes;
     find_streamed();
     if (std::ranges::count(p_.streamed, true) <= 1 && p_.ops <= kFewRowOps &&
         steps * p_.vector * widest <= kBlockBytes)

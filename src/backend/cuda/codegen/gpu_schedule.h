@@ -35,15 +35,16 @@ struct Part {
   int vector = 1;        // elements of one access
   int tile_axis = -1;    // tiles: along which the operands in `tiled` are contiguous
   std::vector<loop::ValueId> tiled;
-  int unroll = 1;         // flat: vectors of a thread; others: steps of one iteration
-  int threads = 128;      // of a block
-  int together = 0;       // blocks that a multiprocessor shall have at once; 0: as it comes
-  int group = 1;          // rows: threads of a row; more than 32 fold through shared memory
-  int lanes = 64;         // columns: lanes of the tree that a block has threads for
-  bool unrolled = false;  // rows: all elements of a thread at once, kept between sweeps
-  bool spread = false;    // rows: neighbours along the sweep differ in several axes
-  bool cut = false;       // flat: the last vector may be cut
-  bool reverse = false;   // walk
+  int unroll = 1;                // flat: vectors of a thread; others: steps of one iteration
+  int threads = 128;             // of a block
+  bool streams_results = false;  // more of them than a cache holds
+  int together = 0;              // blocks that a multiprocessor shall have at once; 0: as it comes
+  int group = 1;                 // rows: threads of a row; more than 32 fold through shared memory
+  int lanes = 64;                // columns: lanes of the tree that a block has threads for
+  bool unrolled = false;         // rows: all elements of a thread at once, kept between sweeps
+  bool spread = false;           // rows: neighbours along the sweep differ in several axes
+  bool cut = false;              // flat: the last vector may be cut
+  bool reverse = false;          // walk
   Dim blocks = 1;
   int64_t shared_bytes = 0;
   int64_t lanes_at = 0;  // rows of a block: where the lanes of the tree lie in shared memory

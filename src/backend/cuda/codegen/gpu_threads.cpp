@@ -164,6 +164,22 @@ Value* Threads::load_streamed(Type* type, Value* place) {
   return b_.CreateBitCast(vector, type);
 }
 
+void Threads::store_streamed(Value* x, Value* place) {
+  if (simulated_) {
+    b_.CreateAlignedStore(x, place, llvm::Align(16));
+    return;
+  }
+  Type* word = b_.getInt32Ty();
+  Value* vector = b_.CreateBitCast(x, llvm::FixedVectorType::get(word, 4));
+  llvm::SmallVector<Value*> operands{place};
+  for (unsigned k = 0; k < 4; ++k) operands.push_back(b_.CreateExtractElement(vector, uint64_t{k}));
+  auto* call =
+      llvm::FunctionType::get(b_.getVoidTy(), {place->getType(), word, word, word, word}, false);
+  auto* store = llvm::InlineAsm::get(call, "st.global.cs.v4.b32 [$0], {$1, $2, $3, $4};",
+                                     "l,r,r,r,r,~{memory}", true);
+  b_.CreateCall(call, store, operands);
+}
+
 void Threads::touch(Value* place, int64_t bytes, bool writes) {
   if (!simulated_) return;
   auto* type = llvm::FunctionType::get(

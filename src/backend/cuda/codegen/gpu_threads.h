@@ -52,6 +52,8 @@ class Threads {
   llvm::Value* extreme(bool larger, llvm::Value* x, llvm::Value* y);
   /// 16 bytes of global memory that will not be read again, as `type`.
   llvm::Value* load_streamed(llvm::Type* type, llvm::Value* place);
+  /// 16 bytes of global memory that leave the cache before others.
+  void store_streamed(llvm::Value* x, llvm::Value* place);
   /// Says that global memory is read or written.
   void touch(llvm::Value* place, int64_t bytes, bool writes);
 
