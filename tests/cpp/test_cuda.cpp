@@ -301,9 +301,10 @@ TEST_CASE("cuda: declarations are those of cuda.h") {
 #endif
 
 TEST_CASE("cuda: tiles are small where there are few results") {
-  constexpr int kAll[] = {0, 1, 2, 3, 4, 5};
-  auto chosen = [&](int64_t m, int64_t n, int64_t shared_bytes = 228 << 10) {
-    cuda::TiledProduct product{m, n, 1, 4096, 704, {4, 8, 8, 16}};
+  constexpr int kAll[] = {0, 1, 2, 3, 4, 5, 6};
+  auto chosen = [&](int64_t m, int64_t n, int64_t shared_bytes = 228 << 10, int64_t k = 4096,
+                    int64_t block = 704) {
+    cuda::TiledProduct product{m, n, 1, k, block, {4, 8, 8, 16}};
     return std::string(cuda::choose_form(kAll, product, 132, shared_bytes).name);
   };
   CHECK(chosen(128, 256) == "16");
@@ -312,6 +313,10 @@ TEST_CASE("cuda: tiles are small where there are few results") {
   CHECK(chosen(4096, 4096) == "128x256");
   CHECK(chosen(4096, 4096, 164 << 10) == "128");  // of an A100
   CHECK(chosen(4096, 4096, 100 << 10) == "128x64");
+  // Long sums are brought in long pieces, which must not reach over the end of a block.
+  CHECK(chosen(128, 256, 228 << 10, 784, 800) == "16deep");
+  CHECK(chosen(128, 256, 228 << 10, 1276, 640) == "16deep");
+  CHECK(chosen(128, 256, 228 << 10, 10, 32) == "16");
 }
 
 TEST_CASE("cuda: what lies side by side is copied 16 bytes at a time") {

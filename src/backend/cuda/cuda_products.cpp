@@ -126,14 +126,21 @@ bool is_plain(const OwnProduct& p) {
 }
 
 void run_own(OwnProduct& p, DType type, int64_t batches) {
-  static constexpr int kAll[] = {0, 1, 2, 3, 4, 5}, kSome[] = {0, 2};
+  static constexpr int kAll[] = {0, 1, 2, 3, 4, 5, 6}, kSome[] = {0, 2};
   std::span<const int> forms = type == DType::f32 ? std::span<const int>(kAll) : kSome;
   int sum = std::max(static_cast<int>(size_of(type)), 4);
   TiledProduct product{p.m, p.n, batches, p.k, p.block, {sum, 8, 8, 16}};  // of ProductTiles
+  product.has_all = type == DType::f32;
+  product.left_way = static_cast<TileWay>(p.left_way);
+  product.right_way = static_cast<TileWay>(p.right_way);
   const Gpu& gpu = *call_place.gpu;
   const TileForm& form = choose_form(forms, product, gpu.multiprocessors, gpu.shared_bytes_of_each);
-  launch_own(product_ptx(), format("product_{}_{}", kernel_name(type), form.name),
-             tiles_of(form, product), bytes_of(form, product), &p);
+  std::string name = format("product_{}_{}", kernel_name(type), form.name);
+  if (product.has_all) {
+    PieceLayout layout = layout_of(form, product);
+    name += format("_{}{}", layout.left_by_rows ? "r" : "k", layout.right_by_rows ? "r" : "k");
+  }
+  launch_own(product_ptx(), name, tiles_of(form, product), bytes_of(form, product), &p);
 }
 
 /// Whether cuBLASLt may do what comes after the product. It rounds once: of wider types, where that

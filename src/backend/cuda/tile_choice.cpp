@@ -11,8 +11,18 @@ int64_t tiles_of(const TileForm& form, const TiledProduct& product) {
          product.batches;
 }
 
+PieceLayout layout_of(const TileForm& form, const TiledProduct& product) {
+  auto by_rows = [&](TileWay way) {
+    bool is_copied = product.has_all && (way == kVectorsAcross || way == kVectorsAlongK);
+    return is_copied ? way == kVectorsAcross : lies_by_rows(form);
+  };
+  return {by_rows(product.left_way), by_rows(product.right_way)};
+}
+
 int64_t bytes_of(const TileForm& form, const TiledProduct& product) {
-  return tile_bytes(form, product.sizes, product.k > product.block);
+  PieceLayout layout = layout_of(form, product);
+  return tile_bytes(form, product.sizes, product.k > product.block, layout.left_by_rows,
+                    layout.right_by_rows);
 }
 
 const TileForm& choose_form(std::span<const int> forms, const TiledProduct& product,
@@ -21,9 +31,11 @@ const TileForm& choose_form(std::span<const int> forms, const TiledProduct& prod
   constexpr int64_t kOwnBytes = 1024;  // of the driver, in each block
   auto cycles = [&](int number) {
     const TileForm& form = kTileForms[number];
-    if (bytes_of(form, product) + kOwnBytes > shared_bytes) return INT64_MAX;
+    bool cuts_blocks = product.block < product.k && product.block % form.depth != 0;
+    if (cuts_blocks || bytes_of(form, product) + kOwnBytes > shared_bytes) return INT64_MAX;
     int64_t tiles = blocks_for(tiles_of(form, product), multiprocessors);  // of each
-    return std::max<int64_t>(tiles * form.cost, form.alone);
+    int64_t depth = blocks_for(product.k, form.depth) * form.depth;
+    return std::max<int64_t>(tiles * form.cost, form.alone) * depth;
   };
   return kTileForms[*std::ranges::min_element(forms, {}, cycles)];
 }

@@ -15,7 +15,15 @@ inline int form_of_tests = -1;
 struct TiledProduct {
   int64_t m, n, batches, k, block;
   TileSizes sizes;
+  bool has_all = false;  // kernels for pieces of operands that lie either way
+  TileWay left_way = kAcross, right_way = kAcross;
 };
+/// How the pieces of the operands lie in shared memory: as the operands do where those are copied
+/// 16 bytes at a time, if there are kernels for that.
+struct PieceLayout {
+  bool left_by_rows, right_by_rows;
+};
+PieceLayout layout_of(const TileForm& form, const TiledProduct& product);
 int64_t tiles_of(const TileForm& form, const TiledProduct& product);
 int64_t bytes_of(const TileForm& form, const TiledProduct& product);
 /// The one of these forms (by number of kTileForms) that takes the fewest cycles on a GPU with so

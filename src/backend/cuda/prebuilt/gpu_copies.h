@@ -10,11 +10,17 @@ inline uint32 shared_address(const void* at) {
 }
 
 /// Begins a copy of 4, 8 or 16 bytes, aligned so. Where `from` may be null, zeros are written then.
+/// 16 bytes pass by the near cache: shared memory takes its place.
 template <int Bytes, bool MayBeNull>
 __attribute__((always_inline)) inline void begin_copy(void* to, const void* from) {
   auto at = reinterpret_cast<uint64>((__attribute__((address_space(1))) const void*)from);
   uint32 own = shared_address(to), read = from ? Bytes : 0;
-  if constexpr (MayBeNull)
+  if constexpr (MayBeNull && Bytes == 16)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(own), "l"(at), "r"(read)
+                 : "memory");
+  else if constexpr (Bytes == 16)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(own), "l"(at) : "memory");
+  else if constexpr (MayBeNull)
     asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(own), "l"(at), "n"(Bytes),
                  "r"(read)
                  : "memory");

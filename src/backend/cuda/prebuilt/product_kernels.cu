@@ -66,17 +66,24 @@ struct ProductTiles {
   }
 };
 
-// By number of kTileForms.
-#define KERNEL(name, T, Form) TN_TILE_KERNEL(product_##name, Product, ProductTiles<T>, Form)
-#define KERNELS(name, T)    \
+// By number of kTileForms. For pieces of the operands that lie by rows (r) or along k (k).
+#define KERNEL(name, T, ...) TN_TILE_KERNEL(product_##name, Product, ProductTiles<T>, __VA_ARGS__)
+#define ALL_KERNELS(name, T, Form)        \
+  KERNEL(name##_rr, T, Form, true, true)  \
+  KERNEL(name##_rk, T, Form, true, false) \
+  KERNEL(name##_kr, T, Form, false, true) \
+  KERNEL(name##_kk, T, Form, false, false)
+#define KERNELS(name, T)  \
   KERNEL(name##_16, T, 0) \
   KERNEL(name##_64, T, 2)
 
-KERNELS(f32, F32)
-KERNEL(f32_32, F32, 1)
-KERNEL(f32_128x64, F32, 3)
-KERNEL(f32_128, F32, 4)
-KERNEL(f32_128x256, F32, 5)
+ALL_KERNELS(f32_16, F32, 0)
+ALL_KERNELS(f32_16deep, F32, 6)
+ALL_KERNELS(f32_32, F32, 1)
+ALL_KERNELS(f32_64, F32, 2)
+ALL_KERNELS(f32_128x64, F32, 3)
+ALL_KERNELS(f32_128, F32, 4)
+ALL_KERNELS(f32_128x256, F32, 5)
 KERNELS(f64, F64)
 KERNELS(f16, F16)
 KERNELS(bf16, BF16)

@@ -7,38 +7,45 @@
 
 #define TN_INLINE __attribute__((always_inline))
 
-/// 16 bytes of shared memory.
-template <class Sum>
-struct alignas(16) SumVector {
-  Sum at[16 / sizeof(Sum)];
+/// Up to 16 bytes of shared memory.
+template <class Sum, int Count>
+struct alignas(sizeof(Sum) * Count) SumVector {
+  Sum at[Count];
 };
 #if defined(__NVPTX__)
 // LLVM would load the elements one by one.
-template <class Sum>
-TN_INLINE inline SumVector<Sum> load_vector(const Sum* from) {
-  SumVector<Sum> made;
-  if constexpr (sizeof(Sum) == 4) {
+template <int Count, class Sum>
+TN_INLINE inline SumVector<Sum, Count> load_vector(const Sum* from) {
+  SumVector<Sum, Count> made;
+  uint32 place = shared_address(from);
+  if constexpr (sizeof(Sum) * Count == 4) {
+    uint32 a;
+    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(a) : "r"(place) : "memory");
+    made.at[0] = __builtin_bit_cast(Sum, a);
+  } else if constexpr (sizeof(Sum) == 4 && Count == 2) {
+    uint32 a, b;
+    asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];" : "=r"(a), "=r"(b) : "r"(place) : "memory");
+    made.at[0] = __builtin_bit_cast(Sum, a), made.at[1] = __builtin_bit_cast(Sum, b);
+  } else if constexpr (sizeof(Sum) == 4) {
     uint32 a, b, c, d;
     asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
                  : "=r"(a), "=r"(b), "=r"(c), "=r"(d)
-                 : "r"(shared_address(from))
+                 : "r"(place)
                  : "memory");
     made.at[0] = __builtin_bit_cast(Sum, a), made.at[1] = __builtin_bit_cast(Sum, b);
     made.at[2] = __builtin_bit_cast(Sum, c), made.at[3] = __builtin_bit_cast(Sum, d);
   } else {
+    static_assert(Count == 2);
     uint64 a, b;
-    asm volatile("ld.shared.v2.u64 {%0, %1}, [%2];"
-                 : "=l"(a), "=l"(b)
-                 : "r"(shared_address(from))
-                 : "memory");
+    asm volatile("ld.shared.v2.u64 {%0, %1}, [%2];" : "=l"(a), "=l"(b) : "r"(place) : "memory");
     made.at[0] = __builtin_bit_cast(Sum, a), made.at[1] = __builtin_bit_cast(Sum, b);
   }
   return made;
 }
 #else
-template <class Sum>
-inline SumVector<Sum> load_vector(const Sum* from) {
-  SumVector<Sum> made;
+template <int Count, class Sum>
+inline SumVector<Sum, Count> load_vector(const Sum* from) {
+  SumVector<Sum, Count> made;
   __builtin_memcpy(&made, from, sizeof made);
   return made;
 }
@@ -68,7 +75,10 @@ struct TileBase {
 /// Tiles of form `Form` of a problem, which says what its elements are (Number), where a row, a
 /// column and an element of the sums lie (Row, Column, Inner), where elements of the operands are
 /// (where it kHasEdges, null: 0 stands there) and where results go.
-template <class Problem, int Form>
+///
+/// `LeftByRows`, `RightByRows`: how pieces of the operands lie in shared memory, see Side.
+template <class Problem, int Form, bool LeftByRows = lies_by_rows(kTileForms[Form]),
+          bool RightByRows = lies_by_rows(kTileForms[Form])>
 struct TileLoop {
   using Number = typename Problem::Number;
   using Sum = typename Number::Sum;
@@ -80,25 +90,50 @@ struct TileLoop {
   static constexpr int kM = kForm.rows(), kN = kForm.columns();
   static constexpr int kDepth = kForm.depth, kStages = kForm.stages;
   static constexpr int kVector = 16 / sizeof(Sum);
-  static constexpr bool kLiesByRows = lies_by_rows(kForm);
   static constexpr bool kIsCopied = kIsSame<typename Number::Memory, Sum>;
   static constexpr bool kHasRoomForTotals = has_room_for_totals(kForm);
 
-  /// A piece of an operand in shared memory: vectors along k for threads that have few rows, along
-  /// rows for those that have many. Rows of it are longer than their elements by one vector, which
-  /// puts what the threads of a warp read into different banks.
-  template <int Rows>
-  struct Piece {
-    Sum elements[kLiesByRows ? kDepth : Rows][(kLiesByRows ? Rows : kDepth) + kVector];
+  /// One of the operands; its columns are rows here too. Pieces of it in shared memory have vectors
+  /// along rows or along k, and rows that are longer than their elements by one vector, which puts
+  /// what the threads of a warp read into different banks. A thread has `Each` rows.
+  template <int Rows, int Each, bool ByRows>
+  struct Side {
+    /// Rows of a thread that lie side by side.
+    static constexpr int kNear = !ByRows ? 1 : Each < kVector ? Each : kVector;
+    static constexpr int kNearCount = ByRows ? Rows : kDepth;
 
-    TN_INLINE Sum* at(int row, int k) {
-      return kLiesByRows ? &elements[k][row] : &elements[row][k];
-    }
+    struct Piece {
+      Sum elements[ByRows ? kDepth : Rows][kNearCount + kVector];
+
+      TN_INLINE Sum* at(int row, int k) { return ByRows ? &elements[k][row] : &elements[row][k]; }
+    };
+
+    /// Of row i of a thread from its first.
+    static constexpr int apart(int i) { return i % kNear + i / kNear * (kSide * kNear); }
+
+    /// The elements of a thread for kVector elements of the sums, or for one.
+    struct Elements {
+      static constexpr int kWidth = ByRows ? kNear : kVector;
+      SumVector<Sum, kWidth> vector[ByRows ? Each / kNear : Each];
+
+      TN_INLINE void load(const Piece& piece, int row, int k) {
+        TN_UNROLL
+        for (int i = 0; i < Each; i += kNear)
+          vector[i / kNear] = load_vector<kWidth>(ByRows ? &piece.elements[k][row + apart(i)]
+                                                         : &piece.elements[row + apart(i)][k]);
+      }
+      TN_INLINE Sum at(int i, int k) const {
+        return ByRows ? vector[i / kNear].at[i % kNear] : vector[i].at[k % kVector];
+      }
+    };
   };
+  using Left = Side<kM, kEachM, LeftByRows>;
+  using Right = Side<kN, kEachN, RightByRows>;
+
   /// Also what is needed once in a while: in registers it would take the place of sums.
   struct Room {
-    Piece<kM> left[kStages];
-    Piece<kN> right[kStages];
+    typename Left::Piece left[kStages];
+    typename Right::Piece right[kStages];
     typename Problem::Row row[kM];
     typename Problem::Column column[kN];
     typename Problem::Inner inner[2][kDepth];
@@ -108,7 +143,7 @@ struct TileLoop {
   static constexpr TileSizes kSizes = {sizeof(Sum), sizeof(typename Problem::Row),
                                        sizeof(typename Problem::Column),
                                        sizeof(typename Problem::Inner)};
-  static_assert(sizeof(Room) == tile_bytes(kForm, kSizes, true));
+  static_assert(sizeof(Room) == tile_bytes(kForm, kSizes, true, LeftByRows, RightByRows));
 
   TN_INLINE TileLoop(const Problem& own, Room& memory) : problem(own), room(memory) {}
 
@@ -153,26 +188,21 @@ struct TileLoop {
   TN_INLINE static bool is_copier() { return thread() >= kFirstCopier; }
   /// Of a thread among those that bring operands.
   TN_INLINE static int copier() { return computed_here(thread()) - kFirstCopier; }
-  /// Blocks are multiples of the depth.
+  /// Blocks are multiples of the depth where there are several.
   TN_INLINE int steps_of_block() const {
-    int64 count = problem.p.block / kDepth;
-    return count < steps() ? static_cast<int>(count) : steps();
+    return problem.p.block < problem.p.k ? static_cast<int>(problem.p.block / kDepth) : steps();
   }
   // 8 threads of a warp load from 4 rows and 2 columns.
   TN_INLINE static int first_row() {
     auto self = static_cast<uint32>(computed_here(thread()));
     uint32 place = kSide == 8 ? self / 2 % 8 : self / 2 % 8 + self / 32 % 2 * 8;
-    return static_cast<int>(place) * (kLiesByRows ? kVector : 1);
+    return static_cast<int>(place) * Left::kNear;
   }
   TN_INLINE static int first_column() {
     auto self = static_cast<uint32>(computed_here(thread()));
     uint32 place =
         kSide == 8 ? self % 2 + self / 16 * 2 : self % 2 + self / 16 % 2 * 2 + self / 64 * 4;
-    return static_cast<int>(place) * (kLiesByRows ? kVector : 1);
-  }
-  /// Of row i of a thread from its first.
-  static constexpr int apart(int i) {
-    return kLiesByRows ? i % kVector + i / kVector * (kSide * kVector) : i * kSide;
+    return static_cast<int>(place) * Right::kNear;
   }
 
   TN_INLINE void begin() {
@@ -215,12 +245,13 @@ struct TileLoop {
   TN_INLINE void bring(int t) {
     int stage = t % kStages;
     const auto* inner = room.inner[t % 2];
-    bring_side<kM>(problem.p.left_way, room.left[stage], [&](int row, int k) TN_INLINE {
+    bring_side<kM, LeftByRows>(problem.p.left_way, room.left[stage], [&](int row, int k) TN_INLINE {
       return problem.left(room.base.left, room.row[row], inner[k]);
     });
-    bring_side<kN>(problem.p.right_way, room.right[stage], [&](int column, int k) TN_INLINE {
-      return problem.right(room.base.right, room.column[column], inner[k]);
-    });
+    bring_side<kN, RightByRows>(
+        problem.p.right_way, room.right[stage], [&](int column, int k) TN_INLINE {
+          return problem.right(room.base.right, room.column[column], inner[k]);
+        });
   }
 
   /// A warp has `Near` elements side by side and 32 / Near of the other axis below each other;
@@ -236,8 +267,8 @@ struct TileLoop {
   }
 
   /// Neighbouring threads bring what lies side by side; a warp writes to different banks.
-  template <int Rows, class From>
-  TN_INLINE static void bring_side(int way, Piece<Rows>& to, From from) {
+  template <int Rows, bool ByRows, class Piece, class From>
+  TN_INLINE static void bring_side(int way, Piece& to, From from) {
     auto self = static_cast<uint32>(copier());
     constexpr int kCount = Rows * kDepth / kCopiers;
     int row, k;
@@ -249,27 +280,28 @@ struct TileLoop {
         *to.at(row, k) = Problem::kHasEdges && !place ? Sum(0) : Number::load(*place);
       }
     };
-    if (kIsCopied && way == (kLiesByRows ? kVectorsAcross : kVectorsAlongK)) {
-      constexpr int kVectors = (kLiesByRows ? Rows : kDepth) / kVector;
+    if (kIsCopied && way == (ByRows ? kVectorsAcross : kVectorsAlongK)) {
+      constexpr int kVectors = (ByRows ? Rows : kDepth) / kVector;
       TN_UNROLL
       for (int i = 0; i * kVector < kCount; ++i) {
         uint32 number = self + i * kCopiers;
         int near = static_cast<int>(number % kVectors) * kVector;
         int far = static_cast<int>(number / kVectors);
-        row = kLiesByRows ? near : far, k = kLiesByRows ? far : near;
+        row = ByRows ? near : far, k = ByRows ? far : near;
         if (kCount >= kVector || number < Rows * kDepth / kVector)
           begin_copy<16, Problem::kHasEdges>(to.at(row, k), from(row, k));
       }
     } else if (way == kAcross || way == kVectorsAcross) {
       TN_UNROLL
       for (int i = 0; i < kCount; ++i) {
-        split<Rows, kLiesByRows && Rows % 32 == 0 ? 32 : 8>(self, i, row, k);
+        split<Rows, ByRows && Rows % 32 == 0 ? 32 : 8>(self, i, row, k);
         bring_one();
       }
     } else {
+      constexpr int kNear = kDepth > 32 ? 32 : kDepth;
       TN_UNROLL
       for (int i = 0; i < kCount; ++i) {
-        split<kDepth, kLiesByRows ? 8 : kDepth>(self, i, k, row);
+        split<kDepth, ByRows ? 8 : kNear>(self, i, k, row);
         bring_one();
       }
     }
@@ -277,37 +309,19 @@ struct TileLoop {
 
   /// The products of a whole piece.
   TN_INLINE void add(int stage) {
-    const auto& a = room.left[stage].elements;
-    const auto& b = room.right[stage].elements;
+    constexpr int kTogether = LeftByRows && RightByRows ? 1 : kVector;
     int row = first_row(), column = first_column();
-    if constexpr (kLiesByRows) {
+    TN_UNROLL
+    for (int first = 0; first < kDepth; first += kTogether) {
+      typename Left::Elements x;
+      typename Right::Elements y;
       TN_UNROLL
-      for (int k = 0; k < kDepth; ++k) {
-        SumVector<Sum> x[kEachM / kVector], y[kEachN / kVector];
-        TN_UNROLL
-        for (int i = 0; i < kEachM; i += kVector)
-          x[i / kVector] = load_vector(&a[k][row + apart(i)]);
-        TN_UNROLL
-        for (int j = 0; j < kEachN; j += kVector)
-          y[j / kVector] = load_vector(&b[k][column + apart(j)]);
+      for (int k = first; k < first + kTogether; ++k) {
+        if (LeftByRows || k == first) x.load(room.left[stage], row, k);
+        if (RightByRows || k == first) y.load(room.right[stage], column, k);
         TN_UNROLL
         for (int i = 0; i < kEachM; ++i) TN_UNROLL
-        for (int j = 0; j < kEachN; ++j)
-          sum[i][j] = Number::fma(x[i / kVector].at[i % kVector], y[j / kVector].at[j % kVector],
-                                  sum[i][j]);
-      }
-    } else {
-      TN_UNROLL
-      for (int k = 0; k < kDepth; k += kVector) {
-        SumVector<Sum> x[kEachM], y[kEachN];
-        TN_UNROLL
-        for (int i = 0; i < kEachM; ++i) x[i] = load_vector(&a[row + apart(i)][k]);
-        TN_UNROLL
-        for (int j = 0; j < kEachN; ++j) y[j] = load_vector(&b[column + apart(j)][k]);
-        TN_UNROLL
-        for (int q = 0; q < kVector; ++q) TN_UNROLL
-        for (int i = 0; i < kEachM; ++i) TN_UNROLL
-        for (int j = 0; j < kEachN; ++j) sum[i][j] = Number::fma(x[i].at[q], y[j].at[q], sum[i][j]);
+        for (int j = 0; j < kEachN; ++j) sum[i][j] = Number::fma(x.at(i, k), y.at(j, k), sum[i][j]);
       }
     }
   }
@@ -318,10 +332,10 @@ struct TileLoop {
     for (int k = 0; k < count; ++k) {
       Sum x[kEachM];
       TN_UNROLL
-      for (int i = 0; i < kEachM; ++i) x[i] = *room.left[stage].at(row + apart(i), k);
+      for (int i = 0; i < kEachM; ++i) x[i] = *room.left[stage].at(row + Left::apart(i), k);
       TN_UNROLL
       for (int j = 0; j < kEachN; ++j) {
-        Sum y = *room.right[stage].at(column + apart(j), k);
+        Sum y = *room.right[stage].at(column + Right::apart(j), k);
         TN_UNROLL
         for (int i = 0; i < kEachM; ++i) sum[i][j] = Number::fma(x[i], y, sum[i][j]);
       }
@@ -355,11 +369,11 @@ struct TileLoop {
     int64 column0 = room.base.column + first_column();
     TN_UNROLL
     for (int i = 0; i < kEachM; ++i) {
-      int own = first_row() + apart(i);
+      int own = first_row() + Left::apart(i);
       int64 row = room.base.row + own;
       TN_UNROLL
       for (int j = 0; j < kEachN; ++j) {
-        int64 column = column0 + apart(j);
+        int64 column = column0 + Right::apart(j);
         if (row >= problem.p.m || column >= problem.p.n) continue;
         *problem.out(room.base.out, room.row[own], row, column) =
             Number::store(total_at(i, j, is_first));
@@ -373,9 +387,9 @@ struct TileLoop {
   Sum total[kHasRoomForTotals ? 1 : kEachM][kHasRoomForTotals ? 1 : kEachN];
 };
 
-/// A kernel `name` for structures `Params` that computes tiles of a problem.
-#define TN_TILE_KERNEL(name, Params, Problem, Form) \
-  TN_KERNEL(name, Params) {                         \
-    using Loop = TileLoop<Problem, Form>;           \
-    Loop(Problem{p}, shared<Loop::Room>()).run();   \
+/// A kernel `name` for structures `Params` that computes tiles of a problem, as TileLoop<...>.
+#define TN_TILE_KERNEL(name, Params, Problem, ...) \
+  TN_KERNEL(name, Params) {                        \
+    using Loop = TileLoop<Problem, __VA_ARGS__>;   \
+    Loop(Problem{p}, shared<Loop::Room>()).run();  \
   }

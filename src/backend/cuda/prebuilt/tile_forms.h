@@ -17,9 +17,10 @@ struct TileForm {
   constexpr int columns() const { return side * each_n; }
 };
 constexpr TileForm kTileForms[] = {
-    {"16", 8, 2, 2, 32, 4, 15, 42},     {"32", 16, 2, 2, 32, 3, 34, 57},
-    {"64", 16, 4, 4, 32, 2, 82, 105},   {"128x64", 16, 8, 4, 32, 2, 142, 172},
-    {"128", 16, 8, 8, 16, 2, 236, 283}, {"128x256", 16, 8, 16, 16, 3, 440, 452},
+    {"16", 8, 2, 2, 32, 4, 15, 42},      {"32", 16, 2, 2, 32, 3, 34, 57},
+    {"64", 16, 4, 4, 32, 2, 82, 105},    {"128x64", 16, 8, 4, 32, 2, 142, 172},
+    {"128", 16, 8, 8, 16, 2, 236, 283},  {"128x256", 16, 8, 16, 16, 3, 440, 452},
+    {"16deep", 8, 2, 2, 128, 3, 15, 16},
 };
 
 /// Which elements of an operand lie side by side: of different rows (columns of the right one), or
@@ -39,11 +40,15 @@ struct TileSizes {
   int element, row, column, inner;
 };
 /// Shared memory of a block; `has_blocks`: sums have several blocks.
-constexpr int tile_bytes(const TileForm& form, const TileSizes& size, bool has_blocks) {
+constexpr int tile_bytes(const TileForm& form, const TileSizes& size, bool has_blocks,
+                         bool left_by_rows, bool right_by_rows) {
   constexpr int kBase = 40;  // sizeof(TileBase)
-  int rows = form.rows() + form.columns(), extra = 16 / size.element;
+  int extra = 16 / size.element;
+  auto piece = [&](int rows, bool by_rows) {
+    return by_rows ? form.depth * (rows + extra) : rows * (form.depth + extra);
+  };
+  int elements = piece(form.rows(), left_by_rows) + piece(form.columns(), right_by_rows);
   int totals = has_room_for_totals(form) ? form.each_m * form.each_n * form.side * form.side : 2;
-  int elements = lies_by_rows(form) ? form.depth * (rows + 2 * extra) : rows * (form.depth + extra);
   return ((has_blocks ? totals : 0) + form.stages * elements) * size.element +
          form.rows() * size.row + form.columns() * size.column + 2 * form.depth * size.inner +
          kBase;
