@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import functools
+import threading
 import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import _core, tree
 from .flat_function import FlatFunction, as_tensors, check_alike, check_callable
+from .transforms import vjp as vjp_of
 
 Rule = Callable[..., Any]
+
+
+class _Running(threading.local):
+    def __init__(self) -> None:
+        self.forward: list[custom_vjp] = []  # those whose `fwd` runs instead of the function
+
+
+_on_this_thread = _Running()
 
 
 class custom_function:
@@ -81,12 +91,13 @@ class custom_vjp:
     `defvjp(fwd, bwd)` sets the rule. `fwd` takes the arguments of the function and returns its
     result and residuals for `bwd`. `bwd` takes the residuals and the cotangents of the result, and
     returns a tuple with one cotangent per argument, None for zero. `fwd` runs instead of the
-    function. Arguments at `nondiff_argnums` are not differentiated; `bwd` receives them first.
+    function, and may call it. Arguments at `nondiff_argnums` are not differentiated; `bwd` receives
+    them first.
 
         >>> @tn.custom_vjp
         ... def clipped(x):
         ...     return tn.clip(x, -1, 1)
-        >>> clipped.defvjp(lambda x: (clipped.fun(x), x), lambda x, ct: (ct,))
+        >>> clipped.defvjp(lambda x: (clipped(x), x), lambda x, ct: (ct,))
         >>> tn.grad(lambda x: clipped(x) * 3)(7.0)
         tensor(3., dtype=float32)
     """
@@ -109,39 +120,83 @@ class custom_vjp:
         return self if instance is None else types.MethodType(self, instance)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        fwd, bwd = self._fwd, self._bwd
-        if fwd is None or bwd is None:
+        if self in _on_this_thread.forward:  # `fwd` calls the function to get its result
+            return self.fun(*args, **kwargs)
+        if self._fwd is None or self._bwd is None:
             _core._fail("value", f"custom_vjp: {_name_of(self.fun)} has no rule; call defvjp first")
-        fixed, varying, whole = _split(self._fixed, args)
-        kept: list[Any] = []
+        call = _VjpCall(self, self._fwd, self._bwd, args, kwargs)
+        held = custom_function(call.forward)
+        held.vjp(call.backward)
+        return held(*call.varying)[0]
 
-        def forward(*given: Any) -> tuple[Any, list[_core.Tensor]]:
-            made = fwd(*whole(given), **kwargs)
-            if not isinstance(made, tuple) or len(made) != 2:
-                _core._fail("type", "custom_vjp: fwd must return a pair: result and residuals")
-            leaves, structure = tree.flatten(made[1])
-            places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, _core.Tensor)]
-            kept[:] = [leaves, structure, places]
-            return made[0], [leaves[i] for i in places]
 
-        def backward(_: Any, cts: Any, outputs: Any) -> Any:
-            leaves, structure, places = kept
-            residuals = list(leaves)
-            for place, value in zip(places, outputs[1]):
-                residuals[place] = value
-            whole_cts = _filled(cts[0], outputs[0])
-            made = bwd(*fixed, tree.unflatten(structure, residuals), whole_cts)
-            if not isinstance(made, tuple) or len(made) != len(varying):
-                _core._fail(
-                    "type",
-                    f"custom_vjp: bwd must return a tuple of {len(varying)} cotangents, one for "
-                    "each argument",
-                )
-            return made[0] if len(varying) == 1 else made
+class _VjpCall:
+    """One call of a `custom_vjp`: a custom function that returns the residuals too."""
 
-        held = custom_function(forward)
-        held.vjp(backward)
-        return held(*varying)[0]
+    def __init__(
+        self, f: custom_vjp, fwd: Rule, bwd: Rule, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        self._f, self._fwd, self._bwd, self._kwargs = f, fwd, bwd, kwargs
+        self._fixed, self.varying, self._whole = _split(f._fixed, args)
+        self._kept: list[Any] = []
+
+    def forward(self, *given: Any) -> tuple[Any, list[_core.Tensor]]:
+        _on_this_thread.forward.append(self._f)
+        try:
+            result, leaves, structure, places = self._run(given)
+        finally:
+            _on_this_thread.forward.pop()
+        self._kept = [leaves, structure, places]
+        return result, [leaves[i] for i in places]
+
+    def _run(self, given: Sequence[Any]) -> tuple[Any, list[Any], Any, list[int]]:
+        """Return the result of `fwd`, its residuals, and which of these are tensors."""
+        made = self._fwd(*self._whole(given), **self._kwargs)
+        if not isinstance(made, tuple) or len(made) != 2:
+            _core._fail("type", "custom_vjp: fwd must return a pair: result and residuals")
+        leaves, structure = tree.flatten(made[1])
+        places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, _core.Tensor)]
+        return made[0], leaves, structure, places
+
+    def backward(self, primals: Any, cts: Any, outputs: Any) -> Any:
+        leaves, structure, places = self._kept
+        single = len(self.varying) == 1
+        residuals = list(leaves)
+        values = self._residuals((primals,) if single else primals, outputs[1])
+        for place, value in zip(places, values):
+            residuals[place] = value
+        whole_cts = _filled(cts[0], outputs[0])
+        made = self._bwd(*self._fixed, tree.unflatten(structure, residuals), whole_cts)
+        if not isinstance(made, tuple) or len(made) != len(self.varying):
+            _core._fail(
+                "type",
+                f"custom_vjp: bwd must return a tuple of {len(self.varying)} cotangents, one for "
+                "each argument",
+            )
+        return made[0] if single else made
+
+    def _residuals(self, primals: Sequence[Any], values: list[_core.Tensor]) -> list[_core.Tensor]:
+        """Return the residuals as a function of the arguments: `bwd` may be differentiated again.
+
+        Their own derivative runs `fwd` once more. It calls the function with its rule then, so that
+        a second derivative is the derivative of the rule too.
+        """
+        if not values:
+            return values
+        count, places = len(primals), self._kept[2]
+
+        def of_primals(*given: Any) -> list[Any]:
+            _, leaves, _, _ = self._run(given)
+            return [leaves[i] for i in places]
+
+        def rule(given: Sequence[Any], cts: Any, _: Any) -> tuple[Any, ...]:
+            _, through = vjp_of(of_primals, given[:count], cts)
+            return (*through, *(None for _ in values))
+
+        held = custom_function(lambda *given: list(given[count:]))
+        held.vjp(rule)
+        made: list[_core.Tensor] = held(*primals, *map(_core.stop_gradient, values))
+        return made
 
 
 class custom_jvp:

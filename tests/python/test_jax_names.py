@@ -131,6 +131,38 @@ def test_custom_vjp_with_arguments_that_are_not_differentiated():
     assert tn.grad(lambda x: power(3, x))(2.0).item() == 300
 
 
+def test_custom_vjp_whose_rule_calls_the_function():
+    @tn.custom_vjp
+    def scaled_sin(x, y):
+        return tn.sin(x) * y
+
+    def forward(x, y):
+        return scaled_sin(x, y), (tn.cos(x), tn.sin(x), y)
+
+    scaled_sin.defvjp(forward, lambda kept, ct: (kept[0] * ct * kept[2], kept[1] * ct))
+    x, y = tn.array(2.0), tn.array(3.0)
+    assert scaled_sin(x, y).item() == (tn.sin(x) * y).item()
+    gradients = tn.grad(scaled_sin, argnums=(0, 1))(x, y)
+    assert [g.item() for g in gradients] == [(tn.cos(x) * y).item(), tn.sin(x).item()]
+
+
+def test_second_derivatives_of_custom_vjp_are_those_of_its_rule():
+    @tn.custom_vjp
+    def double_slope(x):
+        return tn.exp(x)
+
+    def forward(x):
+        y = double_slope(x)
+        return y, y
+
+    double_slope.defvjp(forward, lambda y, ct: (2 * ct * y,))
+    first = tn.grad(double_slope)
+    second = tn.grad(first)
+    assert [f(0.0).item() for f in (first, second, tn.grad(second))] == [2, 4, 8]
+    assert tn.compile(second)(tn.array(0.0)).item() == 4
+    assert tn.vmap(second)(tn.zeros(2)).tolist() == [4, 4]
+
+
 def test_custom_jvp():
     @tn.custom_jvp
     def product(x, y):
