@@ -198,7 +198,7 @@ def scan(
 
     Returns the last carry and the `y` of all steps, stacked. Without `xs`, `length` is the number
     of steps. `reverse` starts from the end of `xs`; each `y` is at the position of its `x`. The
-    function is traced once, so random numbers that differ between steps need keys among `xs`.
+    function is traced once. Steps that draw from the random state draw different numbers.
 
         >>> tn.scan(lambda total, x: (total + x, total), tn.array(0.0), tn.array([1.0, 2.0, 3.0]))
         (tensor(6., dtype=float32), tensor([0., 1., 3.], dtype=float32))

@@ -3,6 +3,7 @@
 
 #include <cstring>
 #include <random>
+#include <utility>
 
 #include "base/error.h"
 #include "ir/node.h"
@@ -81,23 +82,31 @@ void agree_on_state(FunctionRef<void(std::span<uint32_t, 2>)> take_of_first) {
   if (!random::is_chosen) key = random::make_key({words[0], words[1]});
 }
 
+Tensor exchange_state(Tensor key) {
+  return std::exchange(random::state_of_thread(), std::move(key));
+}
+
+Tensor take_key() {
+  Tensor& key = random::state_of_thread();
+  if (key.is_evaluated()) {  // a few operations here instead of an ever longer graph
+    const auto* words = key.data<uint32_t>();
+    Words<uint32_t> old{words[0], words[1]};
+    key = random::make_key(threefry<uint32_t>(old, {0, 0}));
+    return random::make_key(threefry<uint32_t>(old, {0, 1})).to(current_device());
+  }
+  Tensors both = tn::unstack(tn::random_split(key, {2}));
+  key = both[0];
+  return both[1].to(current_device());
+}
+
 }  // namespace tn::ops
 
 namespace tn::random {
 
 Tensor next_key(std::source_location at) {
   LocScope scope(at);
-  Tensor& key = state_of_thread();
-  if (is_frozen(key)) ops::on_frozen_key();
-  if (key.is_evaluated()) {  // a few operations here instead of an ever longer graph
-    const auto* words = key.data<uint32_t>();
-    ops::Words<uint32_t> old{words[0], words[1]};
-    key = make_key(ops::threefry<uint32_t>(old, {0, 0}));
-    return make_key(ops::threefry<uint32_t>(old, {0, 1})).to(current_device());
-  }
-  Tensors both = tn::unstack(tn::random_split(key, {2}));
-  key = both[0];
-  return both[1].to(current_device());
+  if (is_frozen(state_of_thread())) ops::on_frozen_key();
+  return ops::take_key();
 }
 
 }  // namespace tn::random

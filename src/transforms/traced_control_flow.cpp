@@ -11,9 +11,11 @@
 #include "ir/watch.h"
 #include "ops/control_flow.h"
 #include "ops/op_decls.h"
+#include "ops/random_state.h"
 #include "ops/shapes.h"
 #include "tenon/flat.h"
 #include "tenon/ops.h"
+#include "tenon/random.h"
 #include "transforms/tape.h"
 
 namespace tn::flat {
@@ -128,6 +130,35 @@ std::optional<Tensors> fitted(const Tensors& carry, const Tensors& next) {
   return any ? std::optional(made) : std::nullopt;
 }
 
+/// The random state of the thread while a loop is traced. A body that draws from it gets a key of
+/// its own among the carry, so that every step draws other numbers.
+class LoopState {
+ public:
+  /// Whether something was drawn. Takes it back then, and draws a key for the loop.
+  std::optional<Tensor> key() {
+    if (same(before_, random::state())) return {};
+    ops::exchange_state(before_);
+    return ops::take_key();
+  }
+
+  /// What `f` returns with `key` as the state. `left` is the state in the end.
+  template <class F>
+  static auto run(const Tensor& key, Tensor& left, F&& f) {
+    struct Restored {
+      Tensor before;
+      ~Restored() { ops::exchange_state(std::move(before)); }
+    } restored{ops::exchange_state(key)};
+    auto made = f();
+    left = random::state();
+    return made;
+  }
+
+ private:
+  static bool same(const Tensor& a, const Tensor& b) { return &slot_of(a) == &slot_of(b); }
+
+  Tensor before_ = random::state();
+};
+
 }  // namespace
 
 Tensors cond(const Operand& pred, const Function& then, const Function& otherwise,
@@ -156,16 +187,36 @@ Tensors cond(const Operand& pred, const Function& then, const Function& otherwis
   return part(out, 0, yes.size());
 }
 
+static Tensors while_with_key(const Function& go_on, const Function& body, const Tensors& carry,
+                              const Tensor& key) {
+  size_t count = carry.size();
+  Tensor left;
+  // The condition draws from one half of the key, the body goes on with the other.
+  auto half = [&](const Tensors& now, size_t i) {
+    return tn::unstack(tn::random_split(now[count], {2}))[i];
+  };
+  auto decide = [&](const Tensors& now) {
+    return LoopState::run(half(now, 0), left, [&] { return go_on(part(now, 0, count)); });
+  };
+  auto step = [&](const Tensors& now) {
+    Tensors next = LoopState::run(half(now, 1), left, [&] { return body(part(now, 0, count)); });
+    return next + Tensors{left};
+  };
+  return part(while_loop(decide, step, carry + Tensors{key}), 0, count);
+}
+
 Tensors while_loop(const Function& go_on, const Function& body, const Tensors& carry) {
   Tensors in = operands_for(carry, "while_loop");
   if (in.empty()) fail("while_loop: there is no carry, so nothing can change");
   Bodies bodies{"while_loop", ops::params_like(in), true};
+  LoopState state;
   Tensors& decision = bodies.run([&] { return go_on(bodies.params); }, "condition");
   if (decision.size() != 1) fail("while_loop: the condition returns {} results", decision.size());
   decision[0] = one_bool(decision[0], "while_loop", "the condition");
   Tensors& next = bodies.run([&] { return body(bodies.params); }, "carry");
   if (auto typed = fitted(carry, next)) return while_loop(go_on, body, *typed);
   check_carry(in, next, "while_loop");
+  if (std::optional<Tensor> key = state.key()) return while_with_key(go_on, body, carry, *key);
   RecordScope interning;
   auto [graphs, closed_over] = bodies.finish();
   ops::WhileAttrs attrs{graphs[0], graphs[1]};
@@ -190,6 +241,21 @@ Dim scan_length(const Tensors& xs, const Maybe<int64_t>& given) {
   return length;
 }
 
+ScanResult scan_with_key(const ScanBody& body, const Tensors& carry, const Tensors& xs,
+                         Maybe<int64_t> length, bool reverse, const Tensor& key) {
+  size_t count = carry.size();
+  auto step = [&](const Tensors& now, const Tensors& x) {
+    Tensor left;
+    ScanResult made =
+        LoopState::run(now[count], left, [&] { return body(part(now, 0, count), x); });
+    made.carry.push_back(left);
+    return made;
+  };
+  ScanResult made = scan(step, carry + Tensors{key}, xs, length, reverse);
+  made.carry.resize(count);
+  return made;
+}
+
 }  // namespace
 
 ScanResult scan(const ScanBody& body, const Tensors& carry, const Tensors& xs,
@@ -201,6 +267,7 @@ ScanResult scan(const ScanBody& body, const Tensors& carry, const Tensors& xs,
   Bodies bodies{"scan", ops::params_like(in) + ops::slice_params(over),
                 !in.empty() || !over.empty()};
   std::optional<Tensors> typed;
+  LoopState state;
   auto one_step = [&] {
     ScanResult step =
         body(part(bodies.params, 0, in.size()), part(bodies.params, in.size(), over.size()));
@@ -214,6 +281,8 @@ ScanResult scan(const ScanBody& body, const Tensors& carry, const Tensors& xs,
   };
   size_t results = bodies.run(one_step, "result").size();
   if (typed) return scan(body, *typed, xs, length, reverse);
+  if (std::optional<Tensor> key = state.key())
+    return scan_with_key(body, carry, xs, length, reverse, *key);
   RecordScope interning;
   auto [graphs, closed_over] = bodies.finish();
   if (graphs[0]->outputs.empty()) return {};

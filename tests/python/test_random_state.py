@@ -84,3 +84,34 @@ def test_a_draw_from_a_given_state_does_not_warn():
     finally:
         random.seed(0)
     assert "stores traced tensors in an object" in str(leak.message)
+
+
+def test_every_step_of_a_loop_draws_other_numbers():
+    random.seed(0)
+    zero = tn.array(0.0)
+    drawn = [
+        tn.scan(lambda c, x: (c, tn.rand()), zero, length=5)[1].tolist(),
+        tn.map(lambda x: x + tn.rand(), tn.zeros(5)).tolist(),
+        tn.scan(lambda c, x: (c, nn.Dropout(0.5)(x).sum()), zero, tn.ones((5, 1000)))[1].tolist(),
+    ]
+    assert [len(set(numbers)) for numbers in drawn] == [5, 5, 5]
+    walk = tn.fori_loop(0, 100, lambda i, x: x + tn.randn(1000), tn.zeros(1000))
+    assert 70 < walk.var().item() < 130
+
+
+def test_a_loop_whose_condition_draws_ends():
+    random.seed(0)
+    count = tn.while_loop(lambda s: tn.rand() < 0.5, lambda s: s + 1, tn.array(0))
+    assert 0 <= count.item() < 100
+
+
+def test_loops_draw_the_same_compiled_and_not(recwarn):
+    def f():
+        return tn.scan(lambda c, x: (c, tn.rand()), tn.array(0.0), length=3)[1], tn.rand()
+
+    random.seed(3)
+    plain = [x.tolist() for x in f()]
+    random.seed(3)
+    compiled = tn.compile(f, inputs=random.state, outputs=random.state)
+    assert [x.tolist() for x in compiled()] == plain
+    assert not recwarn.list
