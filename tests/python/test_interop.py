@@ -407,3 +407,11 @@ def test_integers_beyond_64_bits():
             use()
         assert isinstance(caught.value, (tn.Error, OverflowError))
         assert "test_interop.py" in str(caught.value)
+
+
+def test_float64_of_numpy_is_a_number_like_those_of_python():
+    x = tn.ones(2)
+    assert (x / np.sqrt(4)).dtype == (np.float64(2) * x).dtype == tn.float32
+    assert (tn.ones(2, dtype=tn.bfloat16) * np.float64(1)).dtype == tn.bfloat16
+    assert (x * np.array(0.5)).dtype == tn.float64
+    assert (tn.ones(2, dtype=tn.float16) * np.float32(1)).dtype == tn.float32

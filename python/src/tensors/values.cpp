@@ -62,14 +62,13 @@ bool read_number(PyObject* object, Scalar& out, PyObject* beside) {
     out = Scalar(std::complex<double>(z.real, z.imag));
     return true;
   }
-  // NumPy's scalars have a width, so they are tensors, even where they derive from Python's types.
-  if (is_numpy(type)) return false;
-  if (PyLong_Check(object)) return read_integer(object, out, beside);
-  if (PyFloat_Check(object)) {
+  if (PyFloat_Check(object)) {  // np.float64 too: np.sqrt(4) is a number like any other
     out = Scalar(PyFloat_AS_DOUBLE(object));
     return true;
   }
-  return false;
+  // The other scalars of NumPy have a width, so they are tensors.
+  if (is_numpy(type)) return false;
+  return PyLong_Check(object) && read_integer(object, out, beside);
 }
 
 std::optional<Device> leading_device(PyObject* object) {
