@@ -77,3 +77,17 @@ def test_gradients_in_parameters_are_clipped():
 def test_errors(call, text):
     with pytest.raises(ValueError, match=text):
         call()
+
+
+def test_frozen_parameters_are_not_counted_after_a_call():
+    norms = []
+    for called in (False, True):
+        tn.random.seed(0)
+        model = tn.nn.Sequential(tn.nn.Linear(4, 8), tn.nn.Linear(8, 2))
+        if called:
+            model(tn.ones((1, 4)))
+        model.layers[0].freeze()
+        model(tn.ones((3, 4))).sum().backward()
+        assert model.layers[0].weight.grad is None
+        norms.append(tn.optim.clip_grad_norm_(model.parameters(), 1.0).item())
+    assert norms[0] == norms[1]

@@ -296,3 +296,34 @@ def test_running_statistics_do_not_hold_the_steps_before():
 @pytest.mark.parametrize("module", modules_of(nn) + modules_of(tn.optim), ids=lambda m: m.__name__)
 def test_examples_in_the_documentation(module):
     assert doctest.testmod(module, extraglobs={"tn": tn}).failed == 0
+
+
+@pytest.mark.parametrize("value", [np.ones((1, 2), np.float32), 3.0, 2])
+def test_a_parameter_is_not_replaced_by_something_that_is_none(value):
+    layer = nn.Linear(2, 1)
+    with pytest.raises(TypeError, match="Linear: weight is a parameter, not a (.|\n)*tn.array"):
+        layer.weight = value
+    layer.weight = tn.array([[1.0, 2.0]])
+    layer.bias = None
+    assert list(layer.state_dict()) == ["weight"]
+
+
+def test_parameters_that_an_underscore_hides_are_told():
+    class Hidden(nn.Module):
+        def __init__(self):
+            self._inner = nn.Linear(2, 1)
+
+        def forward(self, x):
+            return self._inner(x)
+
+    model = Hidden()
+    text = "no parameters: the name of `_inner` begins with an underscore"
+    with pytest.raises(ValueError, match=f"Hidden has {text}"):
+        nn.value_and_grad(model, lambda x: model(x).sum())(tn.ones((1, 2)))
+    with pytest.raises(ValueError, match=f"the model has {text}"):
+        tn.optim.SGD(model.parameters(), lr=0.1).step()
+
+
+def test_a_class_is_no_layer_of_a_sequential():
+    with pytest.raises(TypeError, match=r"layer 1 is the class ReLU, not a module(.|\n)*ReLU\(\)"):
+        nn.Sequential(nn.Linear(3, 2), nn.ReLU)

@@ -467,3 +467,22 @@ MODULES = [optim.clipping, optim.multi, optim.optimizer, optim.optimizers]
 @pytest.mark.parametrize("module", MODULES, ids=lambda m: m.__name__)
 def test_examples_in_the_documentation(module):
     assert doctest.testmod(module, extraglobs={"tn": tn}).failed == 0
+
+
+def test_the_state_of_another_model_is_refused():
+    one, other = tn.nn.Linear(2, 1), tn.nn.Sequential(tn.nn.Linear(2, 3), tn.nn.Linear(3, 1))
+    kept = optim.SGD(one.parameters(), lr=0.1, momentum=0.9).state_dict()
+    rule = optim.SGD(other.parameters(), lr=0.1, momentum=0.9)
+    with pytest.raises(ValueError, match=r"are layers\.0\.bias, .*, not bias, weight"):
+        rule.load_state_dict(kept)
+    other.layers[0].freeze()
+    optim.SGD(other.parameters(), lr=0.1, momentum=0.9).load_state_dict(rule.state_dict())
+
+
+def test_a_parameter_that_was_computed_from_itself_is_told():
+    model = tn.nn.Linear(2, 1)
+    rule = optim.SGD(model.parameters(), lr=0.1)
+    model.weight = model.weight * 0.0 + 1.0
+    (model(tn.ones((1, 2))) ** 2).sum().backward(retain_graph=True)
+    with pytest.warns(UserWarning, match=r"weight was computed from .*\.detach\(\)"):
+        rule.step()

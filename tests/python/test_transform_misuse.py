@@ -186,3 +186,14 @@ def test_functions_of_nothing(empty):
     mapped = tn.vmap(lambda p, x: (p, x))(empty, x)
     assert mapped[0] == empty and mapped[1].shape == (2, 3)
     assert tn.vmap(lambda x: empty)(x) == empty
+
+
+def test_assigning_to_a_tensor_from_outside_is_told():
+    outer = tn.zeros(3)
+
+    def f(x):
+        outer[0] = x
+        return x
+
+    with pytest.warns(UserWarning, match="vmap: the function assigns to parts of"):
+        tn.vmap(f)(tn.arange(3.0))

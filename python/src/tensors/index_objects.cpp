@@ -2,6 +2,8 @@
 #include "base/error.h"
 #include "calls/call_spec.h"
 #include "core.h"
+#include "ir/node.h"
+#include "ir/trace.h"
 #include "ir/watch.h"
 #include "tenon/backward.h"
 #include "tensors/dims.h"
@@ -122,6 +124,18 @@ Tensor updated(const Tensor& x, PyObject* key, PyObject* value, Update how) {
   return tn::index(index_update(wide, indices, operand.operand, how), w.narrow);
 }
 
+/// A tensor from outside would hold a tensor of the trace, which has no value when that is over.
+/// `compile` warns of all that its functions store.
+void warn_of_lost_tensor(const Node& before, const Node& made) {
+  const Trace* trace = Trace::tracing();
+  if (!trace || trace->by == "compile" || before.traced || !made.traced) return;
+  if (before.sequence < trace->start)
+    warn(
+        format("{}: the function assigns to parts of a tensor from outside, which has no value "
+               "afterwards: return the new value, or assign to a copy",
+               trace->by));
+}
+
 }  // namespace
 
 PyObject* get_item(PyObject* self, PyObject* key) noexcept {
@@ -144,7 +158,9 @@ int set_item(PyObject* self, PyObject* key, PyObject* value) noexcept {
     if (is_grad_enabled() && is_variable(*x.node()))
       fail(Hint{"write `with tn.no_grad():` around it, or y = x.at[...].set(value)"},
            "x[...] = value: cannot assign to a tensor that requires a gradient: {}", *type_of(x));
-    rebind(self_tensor(self), updated(x, key, value, Update::set));
+    Tensor made = updated(x, key, value, Update::set);
+    warn_of_lost_tensor(*x.node(), *made.node());
+    rebind(self_tensor(self), std::move(made));
     return 0;
   });
 }

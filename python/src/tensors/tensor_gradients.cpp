@@ -42,6 +42,20 @@ void watch_tree(nb::handle tree) {
     if (Tensor* t = tensor_in(leaf.ptr())) watch(*t);
 }
 
+/// Parameters that are frozen: an earlier call of their module wanted their gradients.
+void unwatch_tree(nb::handle tree) {
+  Leaves leaves;
+  Structure(tree.ptr(), leaves);
+  for (const nb::object& leaf : leaves) {
+    Tensor* t = tensor_in(leaf.ptr());
+    if (!t || !(watch_bits(*t->node()) & kLeaf)) continue;
+    if (is_variable(*t->node()))
+      require_grad(*t, false);
+    else
+      *t = stop_gradient(*t);
+  }
+}
+
 /// For copy.copy and deepcopy. Elements are never written, so that only gradients, which belong to
 /// nodes, ask for a node of its own. What leads to leaves goes on doing so.
 nb::object copied(nb::handle self) {
@@ -99,6 +113,7 @@ void bind_backward(nb::module_& m) {
         "Whether what this thread records leads back to tensors that require gradients.");
   m.def("_set_grad_enabled", set_grad_enabled, nb::arg("enabled"));
   m.def("_watch", watch_tree, users_call, nb::arg("tree"));
+  m.def("_unwatch", unwatch_tree, users_call, nb::arg("tree"));
   m.def("_refuses_grad",
         [](nb::handle x) { return (watch_bits(*value_of(x).node()) & kRefused) != 0; });
   m.def(

@@ -43,6 +43,9 @@ class Sequential(Module):
             if not callable(layer):
                 text = f"layer {i} is a {type(layer).__name__}, not a module or function"
                 _core._fail("type", f"Sequential: {text}", "Sequential(*layers)")
+            if isinstance(layer, type) and issubclass(layer, Module):
+                text = f"layer {i} is the class {layer.__name__}, not a module"
+                _core._fail("type", f"Sequential: {text}", f"write {layer.__name__}()")
         self.layers = list(layers)
 
     def forward(self, x: Any) -> Any:

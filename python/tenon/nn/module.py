@@ -100,6 +100,8 @@ class Module(Convertible):
         traces = on_this_thread.under_way
         if traces:
             traces[-1].note(self, name, value)
+        if not isinstance(value, (tn.Tensor, Module)):
+            weights.check_stays_tensor(self, name, value)
         super().__setattr__(name, value)
 
     @as_call
@@ -343,7 +345,11 @@ class Module(Convertible):
             if keys is not None:
                 names.intersection_update(keys)
             module._set("_frozen", module._frozen - names if trained else module._frozen | names)
-            for tensor in tn.tree.leaves([vars(module)[name] for name in names if trained]):
+            held = [vars(module)[name] for name in names]
+            if not trained:
+                _core._unwatch(held)
+                continue
+            for tensor in tn.tree.leaves(held):
                 if isinstance(tensor, tn.Tensor) and _core._refuses_grad(tensor):
                     tensor.requires_grad = True
         return self
@@ -429,6 +435,8 @@ def value_and_grad(model: Module, f: Callable[..., Any]) -> Callable[..., Any]:
             return f(*args, **kwargs)
 
         before = model.trainable_parameters()
+        if not before and (hidden := hidden_parameters(model)):
+            _core._fail("value", f"nn.value_and_grad: {type(model).__name__} {hidden}")
         try:
             with tn.no_grad():  # nothing is to be kept for backward(), should an optimizer want it
                 return tn.value_and_grad(of_parameters)(before)
@@ -436,6 +444,17 @@ def value_and_grad(model: Module, f: Callable[..., Any]) -> Callable[..., Any]:
             model.update(before)
 
     return wrapper
+
+
+def hidden_parameters(model: Module) -> str:
+    """Return why a module with tensors has no parameters, or ""."""
+    for path, module in model.named_modules():
+        for name, value in vars(module).items():
+            inside = isinstance(value, Module) and value.parameters()
+            if name.startswith("_") and (inside or _holds_tensors(value)):
+                place = f"{path}.{name}" if path else name
+                return f"has no parameters: the name of `{place}` begins with an underscore"
+    return ""
 
 
 def modules_by_place(module: Module) -> Iterator[tuple[str, Module]]:

@@ -373,3 +373,12 @@ def _renaming_hint(missing: list[str], extra: list[str]) -> str:
             if longer.endswith(f".{name}"):
                 return f"mapping={{'': {longer.removesuffix(f'.{name}')!r}}} puts that in front"
     return "mapping={old: new} renames; strict=False leaves them alone"
+
+
+def check_stays_tensor(module: Any, name: str, value: Any) -> None:
+    """Fails where a number or an array of another library replaces a parameter."""
+    if not isinstance(value, (int, float, complex)) and not hasattr(type(value), "__array__"):
+        return
+    if not name.startswith("_") and isinstance(vars(module).get(name), _core.Tensor):
+        text = f"{type(module).__name__}: {name} is a parameter, not a {type(value).__name__}"
+        _core._fail("type", text, f"write {name} = tn.array(...), or delete the attribute first")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import Any, Concatenate, NoReturn, TypeAlias, TypeVar
@@ -9,7 +10,7 @@ from typing import Any, Concatenate, NoReturn, TypeAlias, TypeVar
 import tenon as tn
 
 from .. import _core
-from ..nn.module import Module, Parameters, named_tensors
+from ..nn.module import Module, Parameters, hidden_parameters, named_tensors
 from .parameter_group import ParameterGroup
 
 Schedule = Callable[[tn.Tensor], "tn.Tensor | float"]
@@ -190,12 +191,25 @@ class Optimizer(metaclass=_BothHabits):
             if name in tensors and tensors[name].shape != known.shape:
                 shapes = f"{known.shape}, given {tensors[name].shape}"
                 self._refuse(f"load_state_dict: {name} is {shapes}")
+        self._check_names(state)
         for name, known in self.state.get("moments", {}).items():
             others = state["moments"].get(name, known)
             if others.keys() != known.keys():
                 kinds = f"{sorted(known)} are remembered of {name}, not {sorted(others)}"
                 self._refuse(f"load_state_dict: {kinds}", hint="is it that of another optimizer?")
         _replace(self.state, tn.tree.map(_number_on_host, state))
+
+    def _check_names(self, state: dict[str, Any]) -> None:
+        """Fails where moments are those of parameters that the given modules do not have."""
+        parameters = [module.parameters() for module in self._modules]
+        known = {n for i, p in enumerate(parameters) for n, _ in named_tensors(p, str(i or ""))}
+        given = state["moments"].keys() - {name for name, _ in self._own()}
+        if self._modules and (others := sorted(given - known)):
+            hint = "is it the state of an optimizer of another model?"
+            here = f"the parameters are {', '.join(sorted(known))}"
+            self._refuse(f"load_state_dict: {here}, not {', '.join(others)}", hint=hint)
+        for group, of_group in zip(self._groups, state.get("groups", ())):
+            group._check_names(of_group)
 
     def init_single(self, parameter: tn.Tensor, state: dict[str, Any]) -> None:
         """Puts into `state` what is to be remembered of a parameter before its first step."""
@@ -265,6 +279,7 @@ class Optimizer(metaclass=_BothHabits):
         watched = self._watched()
         if all(parameter.grad is None for _, parameter in watched):
             self._refuse(f"step: {self._why_nothing(len(watched))}")
+        self._warn_of_computed(watched)
         self._move_numbers(parameter for _, parameter in watched)
         self._count_step()
         with tn.no_grad():
@@ -282,7 +297,18 @@ class Optimizer(metaclass=_BothHabits):
         with tn.enable_grad():
             return closure()
 
+    def _warn_of_computed(self, watched: list[tuple[str, tn.Tensor]]) -> None:
+        for name, parameter in watched:
+            if parameter.grad is None and not parameter.is_leaf:
+                text = f"{name} was computed from tensors that require gradients, so it has none"
+                hint = f"replace a parameter by a value of its own: {name} = (...).detach()"
+                warnings.warn(f"{type(self).__name__}: step: {text}; {hint}", stacklevel=3)
+                return
+
     def _why_nothing(self, count: int) -> str:
+        hidden = [why for module in self._modules if (why := hidden_parameters(module))]
+        if count == 0 and hidden:
+            return f"the model {hidden[0]}"
         if count == 0:
             return "it was given no parameters; write SGD(model.parameters(), lr=...)"
         return f"none of {count} parameters has a gradient; call loss.backward() first"
