@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import types
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -13,6 +14,7 @@ from . import _core, surface, tree
 from .compile_options import bytes_of, check_level, plan_settings
 from .executables import Executable
 from .input_infos import DimensionInputInfo, InputInfo, to_core
+from .module_changes import frames_of_package
 from .surface import Parameter
 
 Function = Callable[..., Any]
@@ -41,6 +43,7 @@ def compile_ahead(
     if not isinstance(kwargs, Mapping) or not all(isinstance(name, str) for name in kwargs):
         _core._fail("type", f"compile: kwargs is a dict of arguments by name, not {kwargs!r}")
     trace = _Trace(fun, args, kwargs)
+    _check_has_inputs(trace.parameters, args, kwargs)
     held = _held_objects(fun, trace.parameters)
     constants = [pair for prefix, value in held for pair in _tensors_in(prefix, value)]
     _core.eval([tensor for _, tensor in constants])  # computed now, not in every call
@@ -56,6 +59,18 @@ def compile_ahead(
             lambda: (surface.write(trace.parameters, trace.results), trace.result_names),
         )
     return Executable(program, trace.parameters, trace.results)
+
+
+def _check_has_inputs(
+    parameters: list[Parameter], args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> None:
+    """Warns where all tensors are constants, so that the executable has no input."""
+    given = [x for x in tree.leaves([list(args), dict(kwargs)]) if isinstance(x, _core.Tensor)]
+    if not given or any(True for p in parameters for _ in p.inputs()):
+        return
+    info = f"tn.InputInfo(shape={tuple(given[0].shape)}, dtype=tn.{given[0].dtype.name})"
+    text = "compile: tensors in args= are constants, and the executable has no inputs"
+    warnings.warn(f"{text}; describe an input by {info}", stacklevel=frames_of_package() + 1)
 
 
 # The function -------------------------------------------------------------------------------

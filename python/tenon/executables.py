@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from . import _core, surface
-from .files import opening, path_of
+from .files import opening, path_of, writing
 from .input_infos import DimensionInputInfo, Info, from_core
 
 
@@ -89,7 +89,9 @@ class Executable(_core._Executable):
         default those that it was compiled for. `debug=False` omits source locations.
         """
         levels = [targets] if isinstance(targets, str) else list(targets)
-        self._program.save(path_of("save", path), levels, debug)
+        name = path_of("save", path)
+        with writing(name):
+            self._program.save(name, levels, debug)
 
     @classmethod
     def load(

@@ -66,6 +66,17 @@ def opening(name: str) -> Iterator[None]:
         raise MissingFile(str(error)) from None
 
 
+@contextlib.contextmanager
+def writing(name: str) -> Iterator[None]:
+    """Says that the folder of a file is missing as Python does."""
+    try:
+        yield
+    except _core.InvalidValue as error:
+        if os.path.isdir(os.path.dirname(name) or "."):
+            raise
+        raise MissingFile(str(error)) from None
+
+
 # safetensors ----------------------------------------------------------------------------------
 
 
@@ -84,7 +95,9 @@ def save_safetensors(
     if hasattr(file, "write"):
         file.write(_core._safetensors_bytes(named, texts))
     else:
-        _core._save_safetensors(path_of("save_safetensors", file), named, texts)
+        name = path_of("save_safetensors", file)
+        with writing(name):
+            _core._save_safetensors(name, named, texts)
 
 
 def load_safetensors(
@@ -267,7 +280,8 @@ def _write(what: str, file: Any, ending: str, write: Callable[[Any], None]) -> N
         write(file)
         return
     name = path_of(what, file)
-    part = _core._AtomicFile(name if name.endswith(ending) else name + ending)
+    with writing(name):
+        part = _core._AtomicFile(name if name.endswith(ending) else name + ending)
     try:
         write(part)
         part.commit()

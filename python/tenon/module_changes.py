@@ -95,7 +95,7 @@ class ModuleChanges:
             tensors = _tensors(value)
             if not all(any(_core._is_same_value(x, y) for y in returned) for x in tensors):
                 text = f"{self._what} assigns to {name}, and the change is lost: {self._instead}"
-                warnings.warn(text, stacklevel=_frames_of_package() + 1)
+                warnings.warn(text, stacklevel=frames_of_package() + 1)
                 return
 
 
@@ -154,7 +154,7 @@ class ChangesByCompiled(ModuleChanges):
         if names and self._is_outermost:
             text = f"{self._what} draws from {' and '.join(names)} at trace time, so every call "
             instead = "reuses the same numbers: draw with tn.random, or pass them as arguments"
-            warnings.warn(text + instead, stacklevel=_frames_of_package() + 1)
+            warnings.warn(text + instead, stacklevel=frames_of_package() + 1)
 
 
 def _positions_of_generators() -> dict[str, Any]:
@@ -169,7 +169,7 @@ def _positions_of_generators() -> dict[str, Any]:
     return found
 
 
-def _frames_of_package() -> int:
+def frames_of_package() -> int:
     """Return the number of innermost frames that belong to the package."""
     frame, count = sys._getframe(1), 0
     while frame.f_back and str(frame.f_globals.get("__package__")).split(".")[0] == __package__:

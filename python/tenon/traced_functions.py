@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import types
+import warnings
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -21,6 +22,7 @@ from .compile_options import (
     timeout_of,
 )
 from .compiled_modules import compiled_module, is_module
+from .module_changes import frames_of_package
 
 
 def compile_traced(
@@ -85,6 +87,7 @@ def _new_traces(
     one_of("backend", backend, BACKENDS)
     numbers, names = static_arguments(fun, static_argnums, static_argnames)
     owner = fun.__self__ if isinstance(fun, types.MethodType) else fun
+    _warn_of_lopsided_state([owner, inputs], [owner, outputs], outputs is not None)
     if hasattr(type(owner), "state"):  # a module's own parameters are not constants
         alone = inputs is None and outputs is None
         inputs = [owner, random.state if alone else inputs]  # Dropout draws anew in each call
@@ -106,3 +109,43 @@ def _new_traces(
             tunes=mode == "max-autotune",
         ),
     )
+
+
+def _warn_of_lopsided_state(inputs: Any, outputs: Any, has_outputs: bool) -> None:
+    """Warns where modules, optimizers or the random state are on one side only."""
+    if not has_outputs:
+        return
+    read, changed = _holders(inputs), _holders(outputs)
+    for key, held in changed.items():
+        if key not in read:
+            text = "is in outputs= and not in inputs=, so every call starts from its first values"
+            _warn(held, text)
+    for key, held in read.items():
+        if key not in changed and hasattr(held, "apply_gradients"):
+            text = "is in inputs= and not in outputs=, so its changes are lost"
+            _warn(held, text)
+
+
+def _warn(held: Any, text: str) -> None:
+    name = "tn.random.state" if held is random.state else f"the state of {type(held).__name__}"
+    place = frames_of_package() + 1
+    warnings.warn(f"compile: {name} {text}: name it in both", stacklevel=place)
+
+
+def _holders(state: Any) -> dict[int, Any]:
+    """Return the modules, the optimizers and the random state in a tree, by what they hold."""
+    found: dict[int, Any] = {}
+    rest = [state]
+    while rest:
+        each = rest.pop()
+        if isinstance(each, (list, tuple)):
+            rest.extend(each)
+        elif type(each) is dict:
+            rest.extend(each.values())
+        elif each is random.state:
+            found[id(each)] = each
+        elif callable(getattr(each, "modules", None)):
+            found |= {id(vars(module)): module for module in each.modules()}
+        elif hasattr(each, "apply_gradients"):
+            found[id(each.state)] = each
+    return found

@@ -434,6 +434,31 @@ def test_a_training_step_that_names_no_state_is_told():
         step(tn.ones((4, 3)))
 
 
+@pytest.mark.parametrize(
+    "inputs, outputs, text",
+    [
+        ("", "mo", "Linear is in outputs= and not in inputs="),
+        ("m", "mo", "Adam is in outputs= and not in inputs="),
+        ("mo", "m", "Adam is in inputs= and not in outputs="),
+        ("mo", "mor", "tn.random.state is in outputs= and not in inputs="),
+    ],
+)
+def test_state_that_is_named_on_one_side_only_is_told(inputs, outputs, text):
+    held = {"m": tn.nn.Linear(3, 2), "o": tn.optim.Adam(0.1), "r": tn.random.state}
+    read, changed = ([held[k] for k in names] for names in (inputs, outputs))
+    with pytest.warns(UserWarning, match=text) as told:
+        tn.compile(lambda x: x, inputs=read, outputs=changed)
+    assert {warning.filename for warning in told} == {__file__}
+
+
+def test_state_that_is_only_read_is_not_told(recwarn):
+    model = tn.nn.Sequential(tn.nn.Linear(3, 2), tn.nn.BatchNorm1d(2))
+    tn.compile(lambda x: model(x), inputs=model)
+    tn.compile(lambda x: model(x), inputs=[model], outputs=[model.layers[1]])
+    tn.compile(lambda x: x, inputs={"a": tn.ones(1)}, outputs={"b": tn.ones(1)})
+    assert not recwarn.list
+
+
 def test_cycles_are_no_leaks(recwarn):
     def f(x):
         held = [x * 2]

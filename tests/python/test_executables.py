@@ -490,3 +490,10 @@ def test_files_that_are_not_there(tmp_path):
     f = tn.compile(lambda x: x, args=[tn.InputInfo((2,), tn.float32)])
     with pytest.raises(ValueError, match="save: the path is empty"):
         f.save("")
+
+
+def test_tensors_in_args_without_a_described_input_are_told():
+    text = r"has no inputs; describe an input by tn.InputInfo\(shape=\(2,\), dtype=tn.float32\)"
+    with pytest.warns(UserWarning, match=text) as told:
+        tn.compile(lambda x: x + 1, args=[tn.ones(2)])
+    assert told[0].filename == __file__

@@ -548,3 +548,14 @@ def test_an_array_that_is_cut_off_says_so(tmp_path, kept):
     path.write_bytes(path.read_bytes()[:kept])
     with pytest.raises(tn.Error, match="x.npy: it is cut off"):
         tn.load(path)
+
+
+def test_a_missing_folder_is_told_as_python_does(tmp_path):
+    with pytest.raises(FileNotFoundError, match="cannot write"):
+        tn.save_safetensors(tmp_path / "none" / "x.safetensors", {"a": tn.ones(1)})
+    with pytest.raises(FileNotFoundError, match="cannot write"):
+        tn.nn.Linear(1, 1).save_weights(tmp_path / "none" / "x.safetensors")
+    with pytest.raises(FileNotFoundError, match="cannot write"):
+        tn.save(tmp_path / "none" / "x.npy", tn.ones(1))
+    with pytest.raises(tn.InvalidValue, match="is a directory"):
+        tn.save_safetensors(tmp_path, {"a": tn.ones(1)})
