@@ -54,7 +54,6 @@ llvm::Value* Emitter::compute(ValueId id, size_t e) {
       return nullptr;
     default: {
       if (p_.reciprocal[size_t(id)]) return threads_.reciprocal(operand(v.b));
-      if (is_share(v)) return share(id, e);
       Value* a = operand(v.a);
       DType type = p_.value(v.a).type;
       if (loop::facts(v.op).operands == 1) return ops_.unary(v.op, type, a);
@@ -62,51 +61,6 @@ llvm::Value* Emitter::compute(ValueId id, size_t e) {
       return ops_.binary(v.op, type, a, operand(v.b));
     }
   }
-}
-
-/// Whether it is divided by the sum of its row, as in softmax: one divisor for all elements.
-bool Emitter::is_share(const loop::Value& v) const {
-  const loop::Value& by = p_.value(v.b);
-  return v.op == Op::div && v.type == DType::f32 && by.op == Op::reduce &&
-         by.monoid == loop::Monoid::add && by.a == v.a && p_.unrolled && p_.vector > 1;
-}
-
-// With the rounded reciprocal z of the sum s and what it lacks, q is one of the two numbers next to
-// x / s, and q + (x - q s) z is rounded as the quotient is (Markstein's theorem), if x - q s is
-// exact. That is so where x is not tiny and 1 <= s < 2^30; no x is infinite where s is not.
-// The other elements are divided. A vector at a time.
-llvm::Value* Emitter::share(ValueId id, size_t e) {
-  const loop::Value& v = p_.value(id);
-  size_t vector = static_cast<size_t>(p_.vector), first = e - e % vector;
-  Value* sum = value(v.b, e);
-  auto real = [&](double x) { return llvm::ConstantFP::get(b_.getFloatTy(), x); };
-  auto fma = [&](Value* x, Value* y, Value* z) { return ops_.fma(x, y, z); };
-  auto of_sum = [&](int what, const Callback<Value*()>& make) {
-    return once(what, static_cast<uint64_t>(v.b), 0, make);
-  };
-  Value* near = of_sum(2, [&] { return b_.CreateFDiv(real(1), sum); });
-  Value* rest =
-      of_sum(3, [&] { return b_.CreateFMul(fma(b_.CreateFNeg(sum), near, real(1)), near); });
-  Value* divides = of_sum(4, [&] {
-    return b_.CreateOr(b_.CreateFCmpULT(sum, real(1)), b_.CreateFCmpUGE(sum, real(0x1p30)));
-  });
-  Values xs, shares;
-  for (size_t k = 0; k < vector; ++k) {
-    Value* x = value(v.a, first + k);
-    Value* about = fma(x, near, b_.CreateFMul(x, rest));
-    xs.push_back(x);
-    shares.push_back(fma(fma(b_.CreateFNeg(about), sum, x), near, about));
-    Value* far = b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x);
-    divides = b_.CreateOr(divides, b_.CreateFCmpULT(far, real(0x1p-90)));
-  }
-  shares = codegen::when(b_, divides, shares, [&] {
-    Values quotients;
-    for (Value* x : xs) quotients.push_back(b_.CreateFDiv(x, sum));
-    return quotients;
-  });
-  for (size_t k = 0; k < vector; ++k)
-    once(0, static_cast<uint64_t>(id), first + k, [&] { return shares[k]; });
-  return shares[e % vector];
 }
 
 // Computed once per step; the carry is what the next step begins with.
