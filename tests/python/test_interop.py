@@ -415,3 +415,4 @@ def test_float64_of_numpy_is_a_number_like_those_of_python():
     assert (tn.ones(2, dtype=tn.bfloat16) * np.float64(1)).dtype == tn.bfloat16
     assert (x * np.array(0.5)).dtype == tn.float64
     assert (tn.ones(2, dtype=tn.float16) * np.float32(1)).dtype == tn.float32
+    assert tn.array(np.float64(0.1)).dtype == tn.array([np.float64(0.1)]).dtype == tn.float64

@@ -14,6 +14,11 @@
 namespace tn::python {
 namespace {
 
+bool is_numpy(PyObject* o) { return std::strncmp(Py_TYPE(o)->tp_name, "numpy.", 6) == 0; }
+
+/// A number without a width. Data of NumPy keep theirs, also np.float64, which is one beside a tensor.
+bool read_plain(PyObject* o, Scalar& out) { return !is_numpy(o) && read_number(o, out); }
+
 bool is_list(PyObject* o) { return PyList_Check(o) || PyTuple_Check(o); }
 
 std::span<PyObject*> items_of(PyObject* o) {
@@ -54,7 +59,7 @@ struct ListReader {
       o = items[0];
     }
     Scalar s;  // an array or tensor of some rank in the place of a number: such lists are stacked
-    facts.has_tensors = facts.shape.rank() > 0 && !read_number(o, s) && holds_array(o);
+    facts.has_tensors = facts.shape.rank() > 0 && !read_plain(o, s) && holds_array(o);
   }
 
   [[noreturn]] void ragged(size_t depth, const std::string& found) const {
@@ -88,7 +93,7 @@ struct ListReader {
 
   void note(PyObject* o) {
     Scalar s;
-    if (!read_number(o, s)) {
+    if (!read_plain(o, s)) {
       OperandHolder holder;
       if (!read_operand(o, holder))
         fail(Fault::type, "array: not a number: {} at data{}", nb::repr(o).c_str(),
@@ -152,7 +157,7 @@ void check_range(PyObject* o, DType type) {
     return;
   }
   Scalar s;
-  if (!read_number(o, s) || !s.is_integral()) return;
+  if (!read_plain(o, s) || !s.is_integral()) return;
   if (!fits(s, type))
     throw_python(out_of_range, "array: the number {} does not fit {}", to_text(s, 17),
                  name_of(type));
@@ -211,8 +216,6 @@ Tensor from_extension_array(PyObject* o, Copy copy) {
   return from_bytes(plain.data(), type, plain.shape());
 }
 
-bool is_numpy(PyObject* o) { return std::strncmp(Py_TYPE(o)->tp_name, "numpy.", 6) == 0; }
-
 /// Refuses NumPy's dates, strings and objects by name, and puts foreign byte orders right.
 nb::object checked_numpy(PyObject* o) {
   nb::object array = nb::borrow(o), dtype = array.attr("dtype");
@@ -254,7 +257,7 @@ nb::object listed(PyObject* o) {
 
 static Tensor tensor_on_host(PyObject* object, Maybe<DType> dtype, Copy copy) {
   Scalar s;
-  if (is_list(object) || read_number(object, s)) {
+  if (is_list(object) || read_plain(object, s)) {
     check_may_copy(copy);
     return from_list(object, dtype);
   }
