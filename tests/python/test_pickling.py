@@ -350,6 +350,12 @@ def test_functions_with_state_keep_it():
     assert got(tn.ones(2)).tolist() == [1, 1] and its_state["n"].item() == 1
 
 
+def test_ops_that_live_in_a_module():
+    for module in (tn.fft, tn.linalg, tn.nn, tn.nn.losses):
+        ops = [value for value in vars(module).values() if isinstance(value, tn._core.Op)]
+        assert len(ops) > 10 and all(through(op) is op for op in ops)
+
+
 def test_transforms_of_functions_of_a_module():
     with pytest.raises((AttributeError, pickle.PicklingError)):
         pickle.dumps(tn.grad(squared))  # a function inside of ours: pickle says so

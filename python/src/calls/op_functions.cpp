@@ -45,7 +45,11 @@ std::deque<CallSpec>& all_specs() {
 const CallSpec& spec_of(PyObject* self) { return *reinterpret_cast<OpFunction*>(self)->spec; }
 
 PyObject* get_name(PyObject* self, void*) { return text_object(spec_of(self).op->name); }
-PyObject* get_module(PyObject*, void*) { return text_object("tenon"); }
+std::string module_of(PyObject* self) {
+  std::string_view inner = spec_of(self).op->module;
+  return format("tenon{}{}", inner.empty() ? "" : ".", inner);
+}
+PyObject* get_module(PyObject* self, void*) { return text_object(module_of(self)); }
 PyObject* get_doc(PyObject* self, void*) { return text_object(spec_of(self).op->rules->doc); }
 
 /// Built on demand: importing `inspect` costs more than importing this package.
@@ -57,7 +61,7 @@ PyObject* get_signature(PyObject* self, void*) {
 }
 
 PyObject* repr(PyObject* self) {
-  return text_object(format("<op tenon.{}>", spec_of(self).op->name));
+  return text_object(format("<op {}.{}>", module_of(self), spec_of(self).op->name));
 }
 
 /// By name, as module-level functions are pickled.
