@@ -3,11 +3,11 @@
 # linker leaves out all that only they ask for.
 
 # Objects that both libraries are linked from.
-set(rt_shared base runtime storage ops backend backend/cpu backend/cpu/library
+set(rt_shared base runtime storage ops backend/cpu backend/cpu/library
     backend/cpu/kernels)
 # Compiled again, to be small: graphs, plans and the interpreter are not hot there, and what GPUs
 # run is none of this code.
-set(rt_small ir loop plan compiler executable backend/cuda)
+set(rt_small ir loop plan compiler executable backend backend/cuda)
 
 # Those of some paths that lie in one of these folders of src.
 function(tenon_in_folders found folders)

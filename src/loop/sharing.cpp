@@ -17,25 +17,20 @@ bool gathers(const Kernel& kernel, const Value& v) {
           std::ranges::any_of(kernel.masks[static_cast<size_t>(v.mask)], computed));
 }
 
-/// The loads that `stored` may be, element by element, without any computation.
-std::vector<const Value*> copied_loads(const Kernel& kernel, ValueId stored) {
-  std::vector<const Value*> loads;
-  std::vector<ValueId> open = {stored};
-  std::vector<bool> seen;
-  while (!open.empty()) {
-    ValueId id = open.back();
-    open.pop_back();
-    const Value& v = kernel.values[static_cast<size_t>(id)];
-    if (v.op == Op::load) loads.push_back(&v);
-    bool same_type = v.op == Op::cast && kernel.values[static_cast<size_t>(v.a)].type == v.type;
-    if (v.op == Op::bitcast || same_type) open.push_back(v.a);
-    if (v.op != Op::select) continue;
-    seen.resize(kernel.values.size());  // selections of joined tensors are a long chain
-    if (seen[static_cast<size_t>(id)]) continue;
-    seen[static_cast<size_t>(id)] = true;
-    open.push_back(v.b), open.push_back(v.c);
+/// Marks the values that `stored` may be, element by element, without any computation.
+std::vector<bool> copied_by(const Kernel& kernel, ValueId stored) {
+  std::vector<bool> copied(static_cast<size_t>(stored) + 1);
+  copied.back() = true;
+  for (size_t id = copied.size(); id-- > 0;) {
+    const Value& v = kernel.values[id];
+    bool is_same = v.op == Op::bitcast || v.op == Op::select ||
+                   (v.op == Op::cast && kernel.values[static_cast<size_t>(v.a)].type == v.type);
+    if (!copied[id] || !is_same) continue;
+    bool selects = v.op == Op::select;
+    copied[static_cast<size_t>(selects ? v.b : v.a)] = true;
+    if (selects) copied[static_cast<size_t>(v.c)] = true;
   }
-  return loads;
+  return copied;
 }
 
 }  // namespace
@@ -71,13 +66,15 @@ Sharing::Sharing(const Kernel& kernel)
     const Value& value = kernel.values[static_cast<size_t>(s.value)];
     store.axes |= value.axes;
     store.sweep = std::max(store.sweep, sweep[static_cast<size_t>(s.value)]);
-    for (const Value* copied : copied_loads(kernel, s.value)) {
-      Access& load = loads_[static_cast<size_t>(copied->buffer)];
+    std::vector<bool> copied = copied_by(kernel, s.value);
+    for (size_t id = 0; id < copied.size(); ++id) {
+      const Value& v = kernel.values[id];
+      if (!copied[id] || v.op != Op::load) continue;
+      Access& load = loads_[static_cast<size_t>(v.buffer)];
       // Two outputs that are the same load have the same elements.
-      bool is_alike = load.copied == s.value && copied == &value;
+      bool is_alike = load.copied == s.value && &v == &value;
       bool is_only = load.copies_to == kNone || load.copies_to == s.buffer;
-      if (load.copies_to == kSeveral) continue;
-      load.copies_to = is_only || is_alike ? s.buffer : kSeveral;
+      load.copies_to = is_only || (is_alike && load.copies_to != kSeveral) ? s.buffer : kSeveral;
       load.copied = s.value;
     }
   }

@@ -203,7 +203,7 @@ class Optimizer(metaclass=_BothHabits):
         """Fails where moments are those of parameters that the given modules do not have."""
         parameters = [module.parameters() for module in self._modules]
         known = {n for i, p in enumerate(parameters) for n, _ in named_tensors(p, str(i or ""))}
-        given = state["moments"].keys() - {name for name, _ in self._own()}
+        given = state.get("moments", {}).keys() - {name for name, _ in self._own()}
         if self._modules and (others := sorted(given - known)):
             hint = "is it the state of an optimizer of another model?"
             here = f"the parameters are {', '.join(sorted(known))}"
