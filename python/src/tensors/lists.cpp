@@ -16,7 +16,7 @@ namespace {
 
 bool is_numpy(PyObject* o) { return std::strncmp(Py_TYPE(o)->tp_name, "numpy.", 6) == 0; }
 
-/// A number without a width. Data of NumPy keep theirs, also np.float64, which is one beside a tensor.
+/// A number without a width. Data of NumPy keep theirs: here np.float64 is no such number.
 bool read_plain(PyObject* o, Scalar& out) { return !is_numpy(o) && read_number(o, out); }
 
 bool is_list(PyObject* o) { return PyList_Check(o) || PyTuple_Check(o); }
