@@ -159,7 +159,12 @@ class KernelParser {
   }
 
   PolyId index(std::string_view text) {
-    return parse_index(b_.polys(), text, names_, extents_, symbols_);
+    PolyId poly = parse_index(b_.polys(), text, names_, extents_, symbols_);
+    b_.polys().for_each_atom(poly, [&](const Atom& atom) {
+      if (atom.kind == AtomKind::value && atom.a >= b_.kernel().values.size())
+        wrong("no such value yet in the index", text);
+    });
+    return poly;
   }
 
   S operand(std::string_view text) {

@@ -232,6 +232,7 @@ TEST_CASE("errors in the statements of a kernel's text") {
            {"v0 = load x[p0] if p0 > 1 : f32", "expected `>= 0`: `p0 > 1`"},
            {"v0 = exp x : f32", "expected a value: `x`"},
            {"v0 = exp v3 : f32", "no such value yet: `v3`"},
+           {"v0 = load x[2*$3] : f32", "no such value yet in the index: `2*$3`"},
            {"v0 = add v0 : f32", "wrong number of operands: `add v0`"},
            {"v0 = nothing v0 : f32", "unknown operation: `nothing v0`"},
            {"v0 = constant one : f32", "expected a number: `one`"},
