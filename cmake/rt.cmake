@@ -21,12 +21,12 @@ function(tenon_in_folders found folders)
   set(${found} ${inside} PARENT_SCOPE)
 endfunction()
 
-# Moves what both libraries are linked from out of `rest`.
-function(tenon_split_sources shared rest)
+# Moves those of `rest` that lie in one of these folders of src to `taken`.
+function(tenon_take_sources taken rest folders)
   set(all ${${rest}})
-  tenon_in_folders(both "${rt_shared}" ${all})
-  list(REMOVE_ITEM all ${both})
-  set(${shared} ${both} PARENT_SCOPE)
+  tenon_in_folders(inside "${folders}" ${all})
+  list(REMOVE_ITEM all ${inside})
+  set(${taken} ${inside} PARENT_SCOPE)
   set(${rest} ${all} PARENT_SCOPE)
 endfunction()
 
