@@ -3,7 +3,8 @@
 # or in what tools/pack_cuda_test.sh packed elsewhere.
 #
 #     tools/test_cuda.sh [OUT]      logs go to OUT/*.log, build/cuda_logs by default
-#     STEPS="cpp python bench"      which parts; all by default. STEPS=rt: libtenon_rt alone
+#     STEPS="cpp python bench"      which parts; all by default but sanitizer. STEPS=rt: libtenon_rt
+#                                   alone. STEPS=sanitizer: compute-sanitizer, if it is installed
 #     ROWS="gelu mlp" ROW_LIMIT=60  which rows of bench/cuda, and how many seconds each may take
 #     TESTS="ops:6 nn" LIMIT=240    which files of tests/python, in how many processes, and how long
 #                                   each may take
@@ -80,6 +81,16 @@ if wants rt; then
   for language in c cpp; do
     step 8 rt_$language 60 env TRUST=1 "$folder/run_model_$language" --device cuda \
       "$folder/model.tnx"
+  done
+fi
+if wants sanitizer; then
+  # Own kernels, generated and prebuilt. The test of lack of memory is left out: it makes calls of
+  # the driver fail, which memcheck reports.
+  sanitizer=$(PATH=$PATH:/usr/local/cuda/bin command -v compute-sanitizer)
+  for tool in memcheck racecheck; do
+    step 12 sanitizer_$tool "${SANITIZER_LIMIT:-200}" env TENON_TEST_CUDA=1 \
+      TENON_CUDA_PRODUCTS=own "${sanitizer:-compute-sanitizer}" --tool $tool --error-exitcode 9 \
+      "$program" -tc='gpu: programs*'
   done
 fi
 wants smoke && step 70 smoke 150 env TENON_CUDA_PRODUCTS=own "$python" tests/cuda/smoke.py
