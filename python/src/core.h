@@ -120,6 +120,8 @@ struct OwnPlaces {
 /// A number of Python's own types, exactly; false when it is something else. An integer beyond 64
 /// bits is a float when the operand `beside` it is a floating tensor, and refused otherwise.
 bool read_number(PyObject* object, Scalar& out, PyObject* beside = nullptr);
+/// Whether it is an array or a scalar of NumPy: these have an element type.
+bool is_numpy(PyObject* object);
 /// An operand of an op: the tensor of a Python object, or one made from it.
 struct OperandHolder {
   Tensor made;
@@ -147,9 +149,9 @@ Tensor tensor_from_dlpack(PyObject* object, Copy copy);
 Tensor tensor_from_bytes(PyObject* object, DType type, const Shape& shape, size_t bytes);
 /// Fails when memory that cannot be shared must not be copied.
 void check_may_copy(Copy copy);
-/// Whether some element of contiguous memory is a bool whose byte is neither 0 nor 1: NumPy has
-/// them, kernels do not.
-bool has_other_truth_values(const void* data, DType type, int64_t elements);
+/// The first element of contiguous memory that is a bool whose byte is neither 0 nor 1, or null:
+/// NumPy has them, kernels do not.
+const unsigned char* other_truth_value(const void* data, DType type, int64_t elements);
 /// A copy of strided elements (strides in bytes) as a tensor. Every bool becomes 0 or 1.
 Tensor tensor_from_strides(const void* data, DType dtype, const Shape& shape,
                            const int64_t* strides);

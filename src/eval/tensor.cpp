@@ -83,14 +83,9 @@ Tensor from_elements(const void* data, size_t count, DType dtype, const Shape& s
   return from_bytes(data, dtype, shape).to(current_device());
 }
 
-static void check_fits(const Scalar& value, DType dtype) {
-  if (is_integer(dtype) && value.is_integral() && !fits(value, dtype))
-    fail("array: the number {} does not fit {}", to_text(value, 17), name_of(dtype));
-}
-
 Tensor array_as(const Scalar& value, DType dtype, const std::source_location& at) {
   LocScope scope(at);
-  check_fits(value, dtype);
+  check_fits("array", value, dtype);
   constexpr DType kWidest[] = {DType::b1, DType::i64, DType::u64, DType::f64, DType::c128};
   return astype(make_scalar(value, kWidest[static_cast<size_t>(value.kind)], false), dtype);
 }
@@ -101,7 +96,7 @@ Tensor array_as(const Tensor& values, DType dtype, const std::source_location& a
     Tensor here = values.to(Device());
     const auto* bytes = static_cast<const std::byte*>(here.data(at));
     for (int64_t i = 0; i < values.size(); ++i)
-      check_fits(element_at(values.dtype(), bytes + i * size_of(values.dtype())), dtype);
+      check_fits("array", element_at(values.dtype(), bytes + i * size_of(values.dtype())), dtype);
   }
   return astype(values, dtype);
 }

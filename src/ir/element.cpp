@@ -4,6 +4,7 @@
 #include <complex>
 #include <cstring>
 
+#include "base/error.h"
 #include "base/half.h"
 #include "base/text.h"
 
@@ -61,13 +62,18 @@ Scalar element_at(DType dtype, const void* at) {
   return {};
 }
 
-bool fits(const Scalar& integer, DType type) {
+bool fits(const Scalar& number, DType type) {
+  if (!is_integer(type) || !number.is_integral()) return true;
   int bits = static_cast<int>(size_of(type)) * 8;
   bool natural = kind_of(type) == Kind::natural;
-  int64_t value = integer.integer;
-  if (integer.kind == Kind::natural) return natural && bits == 64;
+  int64_t value = number.integer;
+  if (number.kind == Kind::natural) return natural && bits == 64;
   if (natural) return value >= 0 && (bits == 64 || value >> bits == 0);
   return bits == 64 || value >> (bits - 1) == 0 || value >> (bits - 1) == -1;
+}
+
+void check_fits(std::string_view op, const Scalar& number, DType type) {
+  if (!fits(number, type)) fail("{}: the number {} does not fit {}", op, to_text(number, 17), type);
 }
 
 std::string to_text(const Scalar& s, int digits) {

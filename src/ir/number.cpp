@@ -46,9 +46,7 @@ void check_fits(std::string_view op, const Tensor& number, DType type) {
     if (type != DType::i64 && kind_of_number(number) != Kind::boolean) fail_unknown_value();
     return;
   }
-  const Scalar& s = scalar_value(*number.node());
-  if (!s.is_integral()) return;
-  if (!fits(s, type)) fail("{}: the number {} does not fit {}", op, to_text(s, 17), type);
+  check_fits(op, scalar_value(*number.node()), type);
 }
 
 namespace {

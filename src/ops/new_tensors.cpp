@@ -73,8 +73,7 @@ struct FullAttrs {
 static Tensor constant(std::string_view op, const Shape& shape, const Scalar& value, DType type) {
   if (value.kind == Kind::complex && !is_complex(type))
     fail(Fault::type, "{}: a complex number does not convert to {}", op, type);
-  if (is_integer(type) && value.is_integral() && !fits(value, type))
-    fail("{}: the number {} does not fit {}", op, to_text(value, 17), type);
+  check_fits(op, value, type);
   return filled(value, type, checked(op, shape));
 }
 

@@ -95,9 +95,9 @@ TEST_CASE("errors have the line of the call") {
             [] { array({1.f, 2.f}, Shape{3}); });
   with_line("array: 3 values for the shape [2,2], of 4 elements",
             [] { array(std::vector{1, 2, 3}, {2, 2}); });
-  with_line("array: the number 18446744073709551615 does not fit int8",
+  with_line("array: the number 18446744073709551615 does not fit i8",
             [] { array(UINT64_MAX, int8); });
-  with_line("array: the number -200 does not fit int8", [] { array(-200, int8); });
+  with_line("array: the number -200 does not fit i8", [] { array(-200, int8); });
 }
 
 TEST_CASE("errors of null operands and sizes") {

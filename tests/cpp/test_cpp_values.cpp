@@ -131,8 +131,8 @@ TEST_CASE("values: arrays of a chosen element type") {
   CHECK(array(std::vector<bool>{true, false}, int8).to_vector<int8_t>() ==
         std::vector<int8_t>{1, 0});
   CHECK(array({1.f}, {}).rank() == 0);  // a shape
-  CHECK(contains(error_in([] { array(300, int8); }), "array: the number 300 does not fit int8"));
-  CHECK(contains(error_in([] { array({1, -1}, uint8); }), "the number -1 does not fit uint8"));
+  CHECK(contains(error_in([] { array(300, int8); }), "array: the number 300 does not fit i8"));
+  CHECK(contains(error_in([] { array({1, -1}, uint8); }), "the number -1 does not fit u8"));
   CHECK(contains(error_in([] { array(UINT64_MAX, int8); }), "18446744073709551615 does not fit"));
   CHECK(contains(error_in([] { ones({2}, int8) + UINT64_MAX; }),
                  "add: the number 18446744073709551615 does not fit i8"));

@@ -120,12 +120,18 @@ const char* buffer_format(DType type) {
   return kFormats[static_cast<size_t>(type)];
 }
 
-bool has_other_truth_values(const void* data, DType type, int64_t elements) {
-  if (type != DType::b1) return false;
-  const auto* bytes = static_cast<const unsigned char*>(data);
-  unsigned char all = 0;
-  for (int64_t i = 0; i < elements; ++i) all |= bytes[i];
-  return all > 1;
+const unsigned char* other_truth_value(const void* data, DType type, int64_t elements) {
+  constexpr int64_t kBlock = 4096;  // vectorised, as a search for the first is not
+  const auto* at = static_cast<const unsigned char*>(data);
+  if (type != DType::b1) return nullptr;
+  for (const auto* end = at + elements; at < end;) {
+    const auto* block_end = at + std::min<int64_t>(kBlock, end - at);
+    unsigned char all = 0;
+    for (const auto* byte = at; byte < block_end; ++byte) all |= *byte;
+    if (all > 1) return std::find_if(at, block_end, [](unsigned char byte) { return byte > 1; });
+    at = block_end;
+  }
+  return nullptr;
 }
 
 Tensor tensor_from_strides(const void* data, DType dtype, const Shape& shape,
@@ -161,14 +167,6 @@ void check_may_copy(Copy copy) {
   fail(Hint{"leave copy out"}, "asarray: the data cannot be shared, and copy=False forbids a copy");
 }
 
-/// Bytes that are no truth values would be neither true nor false.
-static void check_truth_values(const Py_buffer& view) {
-  const auto* bytes = static_cast<const unsigned char*>(view.buf);
-  auto bad = std::find_if(bytes, bytes + view.len, [](unsigned char b) { return b > 1; });
-  if (bad != bytes + view.len)
-    fail("pickle: {} is not a bool, at byte {} of {}", *bad, bad - bytes, view.len);
-}
-
 /// Whether the memory of a buffer never changes. That a view is read-only does not say so: what it
 /// is a view of may be writable, as an array behind a read-only view of it.
 static bool is_immutable(const Py_buffer& view) {
@@ -184,7 +182,9 @@ Tensor tensor_from_bytes(PyObject* object, DType type, const Shape& shape, size_
   const Py_buffer& view = guard.view;
   if (static_cast<size_t>(view.len) != bytes)
     fail("pickle: {} bytes for {}, which has {}", view.len, to_text(Type{type, shape}), bytes);
-  if (type == DType::b1) check_truth_values(view);
+  if (const unsigned char* other = other_truth_value(view.buf, type, view.len))
+    fail("pickle: {} is not a bool, at byte {} of {}", *other,
+         other - static_cast<const unsigned char*>(view.buf), view.len);
   bool aligned = reinterpret_cast<uintptr_t>(view.buf) % 16 == 0;
   return aligned && is_immutable(view) ? share(guard, type, shape)
                                        : from_bytes(view.buf, type, shape);
@@ -204,7 +204,7 @@ Tensor tensor_from_buffer(PyObject* object, Copy copy) {
     fail("asarray: {} axes are more than {}: {}", view.ndim, kMaxRank, Py_TYPE(object)->tp_name);
   Shape shape(view.shape, view.shape + view.ndim);
   bool aligned = reinterpret_cast<uintptr_t>(view.buf) % 16 == 0;
-  bool is_plain = is_contiguous(view) && !has_other_truth_values(view.buf, type, view.len);
+  bool is_plain = is_contiguous(view) && !other_truth_value(view.buf, type, view.len);
   if (!aligned || !is_plain) check_may_copy(copy);
   if (!is_plain) return tensor_from_strides(view.buf, type, shape, view.strides);
   bool copies = copy == Copy::always || (copy == Copy::if_writable && !view.readonly);

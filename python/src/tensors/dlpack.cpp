@@ -182,7 +182,7 @@ Tensor import_managed(Managed* managed, const dl::Tensor& t, bool read_only, Cop
   bool aligned = reinterpret_cast<uintptr_t>(data) % 16 == 0;
   bool copies = copy == Copy::always || (copy == Copy::if_writable && !read_only);
   if (on_gpu && step > 0) return tensor_on_gpu(t, *type, contiguous, copies, managed, release);
-  bool is_plain = contiguous && aligned && !has_other_truth_values(data, *type, step);
+  bool is_plain = contiguous && aligned && !other_truth_value(data, *type, step);
   if (is_plain && !copies && step > 0)
     return from_memory(const_cast<char*>(data), *type, shape, managed, release, true);
   Tensor made = tensor_from_strides(data, *type, shape, strides);

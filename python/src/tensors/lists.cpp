@@ -1,6 +1,5 @@
 // Tensors from Python data: numbers, nested lists, other tensors, arrays.
 #include <complex>
-#include <cstring>
 #include <optional>
 
 #include "base/error.h"
@@ -13,8 +12,6 @@
 
 namespace tn::python {
 namespace {
-
-bool is_numpy(PyObject* o) { return std::strncmp(Py_TYPE(o)->tp_name, "numpy.", 6) == 0; }
 
 /// A number without a width. Data of NumPy keep theirs: here np.float64 is no such number.
 bool read_plain(PyObject* o, Scalar& out) { return !is_numpy(o) && read_number(o, out); }
@@ -157,10 +154,8 @@ void check_range(PyObject* o, DType type) {
     return;
   }
   Scalar s;
-  if (!read_plain(o, s) || !s.is_integral()) return;
-  if (!fits(s, type))
-    throw_python(out_of_range, "array: the number {} does not fit {}", to_text(s, 17),
-                 name_of(type));
+  if (read_plain(o, s) && !fits(s, type))
+    throw_python(out_of_range, "array: the number {} does not fit {}", to_text(s, 17), type);
 }
 
 DType natural_type(const ListFacts& facts) {

@@ -42,9 +42,9 @@ bool read_integer(PyObject* object, Scalar& out, PyObject* beside) {
   throw_python(out_of_range, "the integer does not fit 64 bits");
 }
 
-bool is_numpy(PyTypeObject* type) { return std::strncmp(type->tp_name, "numpy.", 6) == 0; }
-
 }  // namespace
+
+bool is_numpy(PyObject* object) { return std::strncmp(Py_TYPE(object)->tp_name, "numpy.", 6) == 0; }
 
 bool read_number(PyObject* object, Scalar& out, PyObject* beside) {
   PyTypeObject* type = Py_TYPE(object);
@@ -67,7 +67,7 @@ bool read_number(PyObject* object, Scalar& out, PyObject* beside) {
     return true;
   }
   // The other scalars of NumPy have a width, so they are tensors.
-  if (is_numpy(type)) return false;
+  if (is_numpy(object)) return false;
   return PyLong_Check(object) && read_integer(object, out, beside);
 }
 
