@@ -97,36 +97,26 @@ Worker& compiling_worker() {
   return only;
 }
 
-/// Jobs that need no code generator: its static data need not outlive this thread.
-static Worker& assembling_worker() {
-  constexpr int kNicer = 10;
-  static Worker& only = *new Worker(kNicer);
-  [[maybe_unused]] static const int kEnds = std::atexit([] { only.end(); });
-  return only;
-}
-
 [[maybe_unused]] static const bool kInstalled =
     (run_later =
          [](Callback<void()> job, bool compiles) {
-           if (!compiles) return assembling_worker().add(std::move(job));
-           warm_up_compiler();
-           Worker& worker = compiling_worker();
-           // Also before the statics of the caller's code generator, which are newer than it.
-           [[maybe_unused]] static const int kEnds =
-               std::atexit([] { compiling_worker().end(); });
-           return worker.add(std::move(job));
+           if (compiles) {
+             warm_up_compiler();
+             // Also before the statics of the caller's code generator, which are newer than it.
+             [[maybe_unused]] static const int kEnds =
+                 std::atexit([] { compiling_worker().end(); });
+           }
+           return compiling_worker().add(std::move(job));
          },
      true);
 
-void stop_background() {
-  evaluating_worker().end(), compiling_worker().end(), assembling_worker().end();
-}
+void stop_background() { evaluating_worker().end(), compiling_worker().end(); }
 
 void warm_up_compiler() {
   static const bool warm = [] {
     Graph graph = parse_graph("func @main(%x: f32[4]) -> f32[4] {\n%0 = exp %x\nreturn %0\n}");
     compile(graph, {.effort = Effort::e2});
-    return true;
+    return std::atexit([] { compiling_worker().end(); }) == 0;  // before what was made just now
   }();
   (void)warm;
 }

@@ -31,14 +31,15 @@ class Worker {
   PerProcess<Made> made_;
 };
 
-/// Of evaluations and of compilations. The end of the process ends both, as does a host language
-/// that ends before.
+/// Of evaluations and of compilations: two threads, because an evaluation must not wait for a
+/// compilation, and because a thread that gave way with its niceness cannot take that back. The end
+/// of the process ends both, as does a host language that ends before.
 Worker& evaluating_worker();
 Worker& compiling_worker();
 void stop_background();
 
-/// What the code generator keeps for the whole process is made before the thread that compiles, so
-/// that it outlives it: called before the first job that compiles.
+/// What the code generator keeps for the whole process is made before the first job that compiles,
+/// which calls this, and outlives the thread.
 void warm_up_compiler();
 
 }  // namespace tn

@@ -4,10 +4,10 @@
 
 namespace tn {
 
-/// Puts a job in a queue that a thread works off; those that compile have one of their own. False:
-/// there is none any more, and the job is dropped. Null where the library has no such threads. Jobs
-/// do not throw, and the end of the process waits for the one under way. Those that compile may use
-/// a code generator that the first caller has warmed up before. Not under a lock: it may compile.
+/// Puts a job in the queue of the thread that compiles. False: it has ended, and the job is
+/// dropped. Null where the library has no such thread. Jobs do not throw, and the end of the
+/// process waits for the one under way. Those with `compiles` may use a code generator that the
+/// first caller has warmed up before. With `compiles` not under a lock: it may compile.
 inline bool (*run_later)(Callback<void()> job, bool compiles) = nullptr;
 
 }  // namespace tn
