@@ -1,8 +1,8 @@
 #pragma once
 // Neural networks: modules, layers, and how to train them. See also tenon/optim.h.
 #include "tenon/nn/activations.h"
+#include "tenon/nn/functions.h"
 #include "tenon/nn/layers.h"
-#include "tenon/nn/losses.h"
 #include "tenon/nn/module.h"
 #include "tenon/nn/recurrent.h"
 #include "tenon/nn/sequential.h"

@@ -1787,11 +1787,18 @@ def gcd(x1: ArrayLike, x2: ArrayLike) -> Tensor:
     """The greatest common divisor of the magnitudes of two integers; 0 of two zeros."""
 def gelu(x: ArrayLike) -> Tensor:
     """`x` times the normal distribution function of `x`: `x * erfc(-x / sqrt(2)) / 2`."""
+def gelu_fast_approx(x: ArrayLike) -> Tensor:
+    """`x * sigmoid(1.702 x)`, a rough approximation of `gelu`."""
 def gelu_tanh(x: ArrayLike) -> Tensor:
     """The approximation of `gelu` by tanh: `x * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x**3))) / 2`."""
 gelu_approx = gelu_tanh
 def geomspace(start: _complex, stop: _complex, num: int = 50, endpoint: _bool = True, dtype: DTypeLike = "float32", *, device: str | Device | None = None, requires_grad: _bool = False) -> Tensor:
     """`num` numbers from `start` to `stop`, each the same multiple of the one before."""
+@overload
+def glu(x: ArrayLike, axis: int = -1) -> Tensor:
+    """`a * sigmoid(b)`, where `a` and `b` are the halves of `x` along `axis`."""
+@overload
+def glu(x: ArrayLike, *, dim: int = ...) -> Tensor: ...
 def greater(x1: ArrayLike, x2: ArrayLike) -> Tensor:
     """Whether `x1 > x2`; false where either is NaN."""
 gt = greater
@@ -1803,6 +1810,8 @@ def group_norm(x: ArrayLike, weight: ArrayLike | None = None, bias: ArrayLike | 
     """Normalises each index of axis 0 and each of `num_groups` runs of channels over everything else: `(x - mean) / sqrt(var + eps) * weight + bias`, with one weight and bias per index of `axis`, the channels."""
 @overload
 def group_norm(x: ArrayLike, weight: ArrayLike | None = ..., bias: ArrayLike | None = ..., *, num_groups: int, eps: float = ..., dim: int = ...) -> Tensor: ...
+def hard_shrink(x: ArrayLike, lambd: float = 0.5) -> Tensor:
+    """`x` where its magnitude exceeds `lambd`, else 0."""
 def hard_tanh(x: ArrayLike, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
     """`x` limited to [`min_val`, `max_val`]; NaN stays NaN."""
 hardtanh = hard_tanh
@@ -2132,6 +2141,8 @@ def positive(x: ArrayLike) -> Tensor:
 def pow(x1: ArrayLike, x2: ArrayLike) -> Tensor:
     """`x1` to the power `x2`."""
 power = pow
+def prelu(x: ArrayLike, weight: ArrayLike) -> Tensor:
+    """`x`, multiplied by `weight` where it is negative."""
 @overload
 def prod(x: ArrayLike, axis: int | Sequence[int] | None = None, dtype: DTypeLike | None = None, keepdims: _bool = False) -> Tensor:
     """Product over `axis`, over all axes when it is left out."""
@@ -2205,6 +2216,8 @@ def reciprocal(x: ArrayLike) -> Tensor:
     """`1 / x`, in float32 for booleans and integers."""
 def relu(x: ArrayLike) -> Tensor:
     """`maximum(x, 0)`; NaN stays NaN."""
+def relu2(x: ArrayLike) -> Tensor:
+    """`relu(x)` squared."""
 def relu6(x: ArrayLike) -> Tensor:
     """`x` limited to [0, 6]; NaN stays NaN."""
 def remainder(x1: ArrayLike, x2: ArrayLike) -> Tensor:
@@ -2318,8 +2331,15 @@ def softmax(x: ArrayLike, axis: int | Sequence[int] | None = None) -> Tensor:
     """`exp(x)` scaled to sum to one along `axis`, the last one when it is left out."""
 @overload
 def softmax(x: ArrayLike, *, dim: int | Sequence[int] | None = ...) -> Tensor: ...
+@overload
+def softmin(x: ArrayLike, axis: int = -1) -> Tensor:
+    """`softmax(-x)` along `axis`."""
+@overload
+def softmin(x: ArrayLike, *, dim: int = ...) -> Tensor: ...
 def softplus(x: ArrayLike) -> Tensor:
     """`log(1 + exp(x))` without overflow."""
+def softshrink(x: ArrayLike, lambd: float = 0.5) -> Tensor:
+    """`x` shrunk towards 0 by `lambd`; 0 where its magnitude is at most `lambd`."""
 def softsign(x: ArrayLike) -> Tensor:
     """`x / (1 + abs(x))`, between -1 and 1."""
 def solve(x1: ArrayLike, x2: ArrayLike) -> Tensor:
@@ -2353,6 +2373,8 @@ def std(x: ArrayLike, axis: int | Sequence[int] | None = None, correction: float
     """Standard deviation over `axis`: the square root of `var`."""
 @overload
 def std(x: ArrayLike, *, dim: int | Sequence[int] | None = ..., unbiased: _bool | None = ..., keepdim: _bool = ..., correction: float = ...) -> Tensor: ...
+def step(x: ArrayLike, threshold: float = 0.0) -> Tensor:
+    """1 where `x` exceeds `threshold`, else 0."""
 def stop_gradient(x: ArrayLike) -> Tensor:
     """`x` itself, as a constant to differentiation."""
 detach = stop_gradient

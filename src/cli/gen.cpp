@@ -31,11 +31,11 @@ void write_text(const fs::path& path, const std::string& text) {
 
 std::vector<GeneratedFile> all_files(const fs::path& root) {
   std::vector<GeneratedFile> files = {
-      cpp_header(),     cpp_operators(),
-      cpp_aliases(),
-      cpp_functions(),  python_stub(read_text(root / "python/tenon/_core.pyi")),
-      cpp_optimizers(), python_optimizers(),
-      cpp_losses(),     python_losses()};
+      cpp_header(),       cpp_operators(),
+      cpp_aliases(),      cpp_functions(),
+      cpp_optimizers(),   python_optimizers(),
+      cpp_nn_functions(), python_losses(),
+      python_stub(read_text(root / "python/tenon/_core.pyi"))};
   for (auto list : {reference_pages, cpp_layers, python_layers})
     for (GeneratedFile& file : list()) files.push_back(std::move(file));
   return files;

@@ -43,8 +43,8 @@ std::vector<Param> field_params(const AttrKind& attrs);
 /// Operands, and fields where `operands_before` says.
 std::vector<Param> params_of(const OpDef& op);
 
-/// Whether an op is one of `tn.nn.losses`.
-inline bool is_loss(const OpDef& op) { return op.module == "nn.losses"; }
+/// Whether C++ has the op in `tn::nn`: activations and losses.
+inline bool is_of_nn(const OpDef& op) { return op.module.starts_with("nn"); }
 
 /// The first sentence of a doc.
 std::string_view summary_of(std::string_view doc);
@@ -57,8 +57,8 @@ std::string cpp_signature(const OpDef& op);
 
 GeneratedFile cpp_header();
 GeneratedFile cpp_operators();
-/// Losses, which C++ and Python have in `nn`.
-GeneratedFile cpp_losses();
+/// The functions of `tn::nn`.
+GeneratedFile cpp_nn_functions();
 GeneratedFile python_losses();
 GeneratedFile cpp_aliases();
 GeneratedFile cpp_functions();

@@ -1,4 +1,4 @@
-// include/tenon/ops.h, operators.h, aliases.h, nn/losses.h, and src/ops/functions.cpp.
+// include/tenon/ops.h, operators.h, aliases.h, nn/functions.h, and src/ops/functions.cpp.
 #include <algorithm>
 #include <array>
 
@@ -187,20 +187,22 @@ GeneratedFile cpp_header() {
       "#include <limits>\n#include <source_location>\n#include <string_view>\n\n"
       "namespace tn {\n";
   for (const OpDef* op : surface_ops())
-    if (!is_loss(*op)) text += declaration(*op);
+    if (!is_of_nn(*op)) text += declaration(*op);
   return {"include/tenon/ops.h", text + "\n}  // namespace tn\n"};
 }
 
-GeneratedFile cpp_losses() {
+GeneratedFile cpp_nn_functions() {
   std::string text(kBanner);
   text +=
       "#pragma once\n"
-      "// Losses as functions. `reduction` is \"none\" (a loss per example), \"mean\" or \"sum\".\n"
+      "// Activations and losses that `nn` has. `reduction` of a loss is \"none\" (one per "
+      "example),\n"
+      "// \"mean\" or \"sum\".\n"
       "#include \"tenon/ops.h\"\n\n"
       "namespace tn::nn {\n";
   for (const OpDef* op : surface_ops())
-    if (is_loss(*op)) text += declaration(*op);
-  return {"include/tenon/nn/losses.h", text + "\n}  // namespace tn::nn\n"};
+    if (is_of_nn(*op)) text += declaration(*op);
+  return {"include/tenon/nn/functions.h", text + "\n}  // namespace tn::nn\n"};
 }
 
 GeneratedFile cpp_operators() {
@@ -282,7 +284,7 @@ GeneratedFile cpp_aliases() {
       "#include \"tenon/ops.h\"\n\n"
       "namespace tn {\n\n";
   for (const OpDef* op : surface_ops()) {
-    if (is_loss(*op)) continue;
+    if (is_of_nn(*op)) continue;
     for (std::string_view alias : op->rules->aliases) text += alias_of(*op, alias);
     text += refusal_of(*op);
     if (op->module == "linalg") linear += format("using tn::{};\n", cpp_name(op->name));
@@ -295,7 +297,7 @@ GeneratedFile cpp_aliases() {
 /// What the generated bodies share.
 constexpr std::string_view kFunctionsTop =
     R"(// The bodies of tenon/ops.h: each packs its arguments and calls the op.
-#include "tenon/nn/losses.h"
+#include "tenon/nn/functions.h"
 #include "tenon/ops.h"
 
 #include "base/error.h"
@@ -336,9 +338,9 @@ struct OperandList {
 GeneratedFile cpp_functions() {
   std::string text(kBanner);
   text += kFunctionsTop;
-  std::string losses;
-  for (const OpDef* op : surface_ops()) (is_loss(*op) ? losses : text) += definition(*op);
-  text += format("\nnamespace nn {{\n{}\n}}  // namespace nn\n", losses);
+  std::string of_nn;
+  for (const OpDef* op : surface_ops()) (is_of_nn(*op) ? of_nn : text) += definition(*op);
+  text += format("\nnamespace nn {{\n{}\n}}  // namespace nn\n", of_nn);
   return {"src/ops/functions.cpp", text + "\n}  // namespace tn\n"};
 }
 

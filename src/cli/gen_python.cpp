@@ -265,7 +265,7 @@ GeneratedFile python_losses() {
   std::vector<std::string_view> ops, names;
   std::string other;
   for (const OpDef* op : surface_ops()) {
-    if (!is_loss(*op)) continue;
+    if (op->module != "nn.losses") continue;
     ops.push_back(op->name), names.push_back(op->name);
     // The package has a function of its own of this name: `tn.cross_entropy`.
     std::string_view plain = op->name.substr(0, op->name.rfind("_loss"));

@@ -1,9 +1,11 @@
-// Activation functions, each as one scalar formula, so that narrow floats are rounded once.
+// Activation functions. Most are one scalar formula, so that narrow floats are rounded once. Those
+// of `nn` are composites.
 #include <cmath>
 
 #include "ops/families.h"
 #include "ops/op_decls.h"
 #include "ops/slopes.h"
+#include "tenon/operators.h"
 
 namespace tn::ops {
 
@@ -265,5 +267,111 @@ constexpr auto hard_tanh_def = Elementwise<HardTanhAttrs>{
     .samples = {{"f32[2,3]"}, {"f32[4]", "min_val=-0.5, max_val=0.25"}, {"f32[]"}},
 };
 TN_OP(hard_tanh);
+
+constexpr auto gelu_fast_approx_def = Composite<>{
+    .doc = "`x * sigmoid(1.702 x)`, a rough approximation of `gelu`.",
+    .module = "nn",
+    .args = {"x"},
+    .body = [](const NoAttrs&, const Tensors& in) -> Tensors {
+      return {in[0] * tn::sigmoid(1.702 * in[0])};
+    },
+    .samples = {{"f32[2,3]"}},
+};
+TN_OP(gelu_fast_approx);
+
+struct LastAxisAttrs {
+  Axis axis = -1;
+  static constexpr void fields(auto& a, auto&& f) { f("axis", a.axis); }
+};
+
+constexpr auto glu_def = Composite<LastAxisAttrs>{
+    .doc = "`a * sigmoid(b)`, where `a` and `b` are the halves of `x` along `axis`.",
+    .module = "nn",
+    .args = {"x"},
+    .body = [](const LastAxisAttrs& a, const Tensors& in) -> Tensors {
+      Tensors halves = tn::split(in[0], 2, a.axis);
+      return {halves[0] * tn::sigmoid(halves[1])};
+    },
+    .samples = {{"f32[2,4]"}, {"f32[2,3]", "axis=0"}},
+};
+TN_OP(glu);
+
+constexpr auto prelu_def = Composite<>{
+    .doc = "`x`, multiplied by `weight` where it is negative.",
+    .module = "nn",
+    .args = {"x", "weight"},
+    .body = [](const NoAttrs&, const Tensors& in) -> Tensors {
+      return {tn::where(in[0] > 0, in[0], in[1] * in[0])};
+    },
+    .samples = {{"f32[2,3], f32[3]"}, {"f32[4], f32[]"}},
+};
+TN_OP(prelu);
+
+constexpr auto relu2_def = Composite<>{
+    .doc = "`relu(x)` squared.",
+    .module = "nn",
+    .args = {"x"},
+    .body = [](const NoAttrs&, const Tensors& in) -> Tensors {
+      return {tn::square(tn::relu(in[0]))};
+    },
+    .samples = {{"f32[2,3]"}},
+};
+TN_OP(relu2);
+
+constexpr auto softmin_def = Composite<LastAxisAttrs>{
+    .doc = "`softmax(-x)` along `axis`.",
+    .module = "nn",
+    .args = {"x"},
+    // -x of unsigned integers would wrap around.
+    .prepare = [](LastAxisAttrs&, Tensors& in) { promote_all(in, "softmin", floats, true); },
+    .body = [](const LastAxisAttrs& a, const Tensors& in) -> Tensors {
+      return {tn::softmax(-in[0], Axes{a.axis})};
+    },
+    .samples = {{"f32[2,3]"}, {"f32[2,3]", "axis=0"}},
+};
+TN_OP(softmin);
+
+struct ShrinkAttrs {
+  double lambd = 0.5;
+  static constexpr void fields(auto& a, auto&& f) { f("lambd", a.lambd); }
+};
+
+constexpr auto hard_shrink_def = Composite<ShrinkAttrs>{
+    .doc = "`x` where its magnitude exceeds `lambd`, else 0.",
+    .module = "nn",
+    .args = {"x"},
+    .body = [](const ShrinkAttrs& a, const Tensors& in) -> Tensors {
+      return {tn::where(tn::abs(in[0]) <= a.lambd, 0, in[0])};
+    },
+    .samples = {{"f32[2,3]"}, {"f32[4]", "lambd=0.25"}},
+};
+TN_OP(hard_shrink);
+
+constexpr auto softshrink_def = Composite<ShrinkAttrs>{
+    .doc = "`x` shrunk towards 0 by `lambd`; 0 where its magnitude is at most `lambd`.",
+    .module = "nn",
+    .args = {"x"},
+    .body = [](const ShrinkAttrs& a, const Tensors& in) -> Tensors {
+      return {tn::where(tn::abs(in[0]) <= a.lambd, 0, in[0] - tn::sign(in[0]) * a.lambd)};
+    },
+    .samples = {{"f32[2,3]"}, {"f32[4]", "lambd=0.25"}},
+};
+TN_OP(softshrink);
+
+struct StepAttrs {
+  double threshold = 0;
+  static constexpr void fields(auto& a, auto&& f) { f("threshold", a.threshold); }
+};
+
+constexpr auto step_def = Composite<StepAttrs>{
+    .doc = "1 where `x` exceeds `threshold`, else 0. The derivative is 0.",
+    .module = "nn",
+    .args = {"x"},
+    .body = [](const StepAttrs& a, const Tensors& in) -> Tensors {
+      return {tn::astype(in[0] > a.threshold, in[0].dtype())};
+    },
+    .samples = {{"f32[2,3]"}, {"f32[4]", "threshold=0.25"}},
+};
+TN_OP(step);
 
 }  // namespace tn::ops

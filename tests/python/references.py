@@ -59,6 +59,11 @@ def sigmoid(x):
     return np.where(x < 0, small, 1) / (1 + small)
 
 
+def glu(x, axis=-1):
+    a, b = np.split(x, 2, axis)
+    return a * sigmoid(b)
+
+
 def softplus(x):
     return np.logaddexp(0, x)
 
@@ -347,6 +352,14 @@ REFERENCES = (
         "mish": lambda x: x * np.tanh(softplus(x)),
         "hardswish": lambda x: x * np.clip(x + 3, 0, 6) / 6,
         "hard_tanh": lambda x, min_val=-1.0, max_val=1.0: np.clip(x, min_val, max_val),
+        "gelu_fast_approx": lambda x: x * sigmoid(1.702 * x),
+        "glu": glu,
+        "hard_shrink": lambda x, lambd=0.5: np.where(np.abs(x) <= lambd, 0, x),
+        "prelu": lambda x, weight: np.where(x > 0, x, weight * x),
+        "relu2": lambda x: np.maximum(x, 0) ** 2,
+        "softmin": lambda x, axis=-1: LAYERS["softmax"](-x, axis=(axis,)),
+        "softshrink": lambda x, lambd=0.5: np.where(np.abs(x) <= lambd, 0, x - sign(x) * lambd),
+        "step": lambda x, threshold=0.0: (x > threshold).astype(x.dtype),
         "divmod": lambda x, y: (np.floor_divide(x, y), np.remainder(x, y)),
         "reciprocal": floats(lambda x: 1 / x),
         "sign": sign,

@@ -4,7 +4,7 @@
 #include "ops/loss_parts.h"
 #include "ops/op_decls.h"
 #include "ops/shapes.h"
-#include "tenon/nn/losses.h"
+#include "tenon/nn/functions.h"
 #include "tenon/operators.h"
 
 namespace tn::nn::layers {
