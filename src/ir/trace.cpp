@@ -107,10 +107,13 @@ void fail_unknown_value(Loc made) {
   const Trace* trace = Trace::tracing();
   std::string where = to_text(made);
   if (!trace)
-    fail(Hint{"return it as a result, or name its container: compile(f, outputs=state)",
-              "return it as a result, or name its container: tn::compile(f, std::tie(state))"},
-         "a tensor of a traced function was used after the trace ended{}{}: it has no value",
-         where.empty() ? "" : ", at ", where);
+    fail(
+        Hint{"return it from the function of vmap, scan or compile, or, of compile alone, name its "
+             "container: compile(f, outputs=state)",
+             "return it from the function of vmap, scan or compile, or, of compile alone, name its "
+             "container: tn::compile(f, std::tie(state))"},
+        "a tensor of a traced function was used after the trace ended{}{}: it has no value",
+        where.empty() ? "" : ", at ", where);
   if (!place_of_current_call().empty()) where.clear();  // it says more
   fail(Hint{"use where, cond or while_loop for decisions, tn.print to print values, or return the "
             "tensor and read it outside",

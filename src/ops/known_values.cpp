@@ -9,8 +9,7 @@
 
 namespace tn::ops {
 
-/// Whether a parameter of a trace is behind `x`.
-static bool is_unknown(const Tensor& x) {
+bool is_unknown(const Tensor& x) {
   if (x.is_evaluated()) return false;
   Walk seen;
   std::lock_guard lock(walk_mutex());  // another thread may free the leaves

@@ -11,6 +11,9 @@
 
 namespace tn::ops {
 
+/// Whether a parameter of a trace is behind `x`.
+bool is_unknown(const Tensor& x);
+
 /// The elements of `x`, evaluated now. While tracing this fails, with an error that names `op` and
 /// shows `hint`.
 Tensor values_now(std::string_view op, const Tensor& x, const Hint& hint = {});

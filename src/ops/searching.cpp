@@ -98,7 +98,8 @@ Tensors batch_searchsorted(const SearchAttrs& a, const BatchCall& call) {
 
 Nonzero find_nonzero(std::string_view op, const Tensor& x) {
   check_kind(op, every_type, x.dtype());
-  Tensor known = values_now(op, x);
+  Tensor known =
+      values_now(op, x, Hint{"where(mask, x, 0) keeps the shape that x[mask] would lose"});
   const void* values = known.data();
   std::vector<int64_t> shape;
   for (Dim d : x.shape()) shape.push_back(d.value());

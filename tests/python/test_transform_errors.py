@@ -359,5 +359,15 @@ def test_exceptions_leave_nothing_behind():
 def test_a_tensor_that_leaves_vmap_says_so():
     kept = []
     tn.vmap(lambda x: kept.append(x) or x)(X)
-    with pytest.raises(tn.Error, match="used after the trace ended"):
+    with pytest.raises(tn.Error, match=r"used after the trace ended[\s\S]*of vmap, scan or comp"):
         kept[0].item()
+
+
+@pytest.mark.parametrize("transform", [tn.compile, tn.vmap])
+def test_sizes_that_depend_on_values_have_hints(transform):
+    x = tn.arange(12.0).reshape(3, 4)
+    with pytest.raises(tn.InvalidValue, match=r"nonzero: its shape depends[\s\S]*where\(mask, x, 0"):
+        transform(lambda x: x[x > 2])(x)
+    with pytest.raises(tn.InvalidValue, match=r"bound of a slice is not known[\s\S]*dynamic_slice"):
+        starts = tn.arange(3) if transform is tn.vmap else tn.array(1)
+        transform(lambda x, i: x[i:i + 2])(x, starts)

@@ -5,6 +5,7 @@
 #include "ir/node.h"
 #include "ir/trace.h"
 #include "ir/watch.h"
+#include "ops/known_values.h"
 #include "tenon/backward.h"
 #include "tensors/dims.h"
 
@@ -15,10 +16,20 @@ bool is_plain_integer(PyObject* o) {
   return PyLong_Check(o) ? !PyBool_Check(o) : PyIndex_Check(o) && !PyObject_CheckBuffer(o);
 }
 
+void check_known(const Tensor& bound) {
+  if (!Trace::tracing() || !ops::is_unknown(bound)) return;
+  ++unknown_values_asked;
+  fail(Hint{"tn.dynamic_slice(x, starts, sizes) takes a block of fixed size from any place"},
+       "index: a bound of a slice is not known while tracing: {}", *type_of(bound));
+}
+
 Maybe<Offset> read_bound(PyObject* o) {
   if (o == Py_None) return {};
   if (Offset size; read_symbolic(o, size)) return size;
-  if (Tensor* t = tensor_in(o)) evaluate(*t);
+  if (Tensor* t = tensor_in(o)) {
+    check_known(*t);
+    evaluate(*t);
+  }
   nb::object number = checked(PyNumber_Index(o));
   int overflow = 0;
   int64_t value = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
