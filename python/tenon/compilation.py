@@ -11,6 +11,7 @@ from ._advice import nearest
 from .ahead import compile_ahead
 from .compiled_modules import function_of, plain
 from .flat_function import check_callable
+from .tensor_names import Elsewhere
 from .traced_functions import compile_traced
 
 if TYPE_CHECKING:
@@ -237,6 +238,9 @@ def _html(self: _core.CompiledFunction[..., Any]) -> str:
 
 
 _core.CompiledFunction._repr_html_ = _html  # type: ignore[attr-defined]
+_core.CompiledFunction.save = Elsewhere(  # type: ignore[attr-defined]
+    "CompiledFunction", "save", 'tn.compile(f, args=[tn.InputInfo(shape, dtype)]).save("f.tnx")'
+)
 
 
 def show(fun: Callable[..., Any], *args: Any, what: str = "graph", **kwargs: Any) -> str:

@@ -207,11 +207,11 @@ def _round(self: _Tensor, ndigits: int | None = None) -> _Tensor:
     return _core.round(self, ndigits or 0)
 
 
-class _Elsewhere:
-    """An attribute that PyTorch has and tensors have not, with what there is instead."""
+class Elsewhere:
+    """An attribute that users look for and `owner` has not, with what there is instead."""
 
-    def __init__(self, name: str, instead: str) -> None:
-        self._text = f"'Tensor' object has no attribute {name!r}; here: {instead}"
+    def __init__(self, owner: str, name: str, instead: str) -> None:
+        self._text = f"{owner!r} object has no attribute {name!r}; here: {instead}"
 
     def __get__(self, tensor: Any, owner: Any) -> Any:
         raise AttributeError(self._text)
@@ -260,4 +260,4 @@ def install(tensor: type) -> None:
     for name, method in _METHODS.items():
         setattr(tensor, name, method)
     for name, instead in (_IN_PLACE | _MISSING).items():
-        setattr(tensor, name, _Elsewhere(name, instead))
+        setattr(tensor, name, Elsewhere("Tensor", name, instead))

@@ -126,8 +126,8 @@ std::span<const Pass> pipeline(int rounds) {
   return kTables[rounds - 1];
 }
 
-void check_pass_name(std::string_view name) {
-  std::vector<std::string_view> names;
+void check_pass_name(std::string_view name, std::span<const std::string_view> others) {
+  std::vector<std::string_view> names(others.begin(), others.end());
   for (const Pass& pass : pipeline(1))
     if (!std::ranges::count(names, pass.name)) names.push_back(pass.name);
   if (std::ranges::count(names, name)) return;

@@ -15,7 +15,7 @@ Graph run_passes(const Graph& graph, PassContext& context, std::span<const Pass>
                  std::span<const std::string> off = {});
 
 /// Fails unless a pass has this name.
-void check_pass_name(std::string_view name);
+void check_pass_name(std::string_view name, std::span<const std::string_view> others = {});
 /// Fails unless an opt-in pass has this name.
 void check_asked_for(std::string_view name);
 

@@ -41,9 +41,12 @@ bool is_older_than_trace(const Node& node) {
 [[noreturn]] void fail_outside(const Tensor& x, std::string_view what) {
   std::string_view by = Trace::tracing() ? Trace::tracing()->by : "compile";
   bool is_compiled = by == "compile";
-  fail(Hint{is_compiled ? "name what holds it: compile(f, inputs=state, outputs=state)"
+  fail(Hint{is_compiled ? "name what holds it: compile(f, inputs=state, outputs=state); "
+                          "detach() parameters that were computed from it outside"
                         : "use grad or value_and_grad inside the function",
-            is_compiled ? "name what holds it: tn::compile(f, std::tie(state))" : ""},
+            is_compiled ? "name what holds it: tn::compile(f, std::tie(state)); use "
+                          "tn::stop_gradient of parameters that were computed from it outside"
+                        : ""},
        "{}: {} from outside the traced function: {}", by, what, *type_of(x));
 }
 

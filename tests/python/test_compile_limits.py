@@ -37,3 +37,8 @@ def test_sums_of_products_are_added_up_as_they_come():
 def test_functions_of_angles_are_interpreted():
     # Their rare path must not be computed for every element.
     assert not tn.show(tn.compile(tn.sin), tn.ones(64), what="kernels").strip()
+
+
+def test_save_says_how_to_make_an_executable():
+    with pytest.raises(AttributeError, match=r"here: tn\.compile\(f, args=\[tn\.InputInfo\("):
+        tn.compile(tn.exp).save("f.tnx")

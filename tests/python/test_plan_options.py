@@ -100,6 +100,7 @@ def test_an_executable_keeps_its_planning(tmp_path):
         ({"target_hardware": 4}, "target_hardware takes names, not 4"),
         ({"on": "absorbe"}, r"no pass named 'absorbe'[\s\S]*did you mean 'absorb'"),
         ({"on": "cse"}, "no pass named 'cse'"),
+        ({"off": "xyz"}, r"no pass named 'xyz'[\s\S]*fuse, row-kernels, epilogue, bundle, inline"),
     ],
 )
 def test_names_that_do_not_exist(options, message):
