@@ -35,8 +35,10 @@ void read_workers(const std::string& text, workers::LaunchRequest& request) {
     last = std::from_chars(first + 1, end, most);
   if (error != std::errc() || last.ec != std::errc() || last.ptr != end || least < 1 ||
       most < least || most > kMostWorkers)
-    fail(Hint{"write -n 4, or -n 2:8 for at least 2 and at most 8"},
-         "launch: '{}' is not a number of workers from 1 to {}", text, kMostWorkers);
+    throw CLI::ValidationError(
+        format("launch: '{}' is not a number of workers from 1 to {}: write -n 4, or -n 2:8 for "
+               "at least 2 and at most 8",
+               text, kMostWorkers));
   request.size = most, request.least = least;
 }
 
