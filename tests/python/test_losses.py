@@ -188,3 +188,11 @@ def test_positive_targets_have_weights():
     halved = nn.BCEWithLogitsLoss(weight=tn.array(0.5), reduction="none")
     plain = nn.BCEWithLogitsLoss(reduction="none")
     assert halved(x, targets).tolist() == (plain(x, targets) / 2).tolist()
+
+
+@pytest.mark.parametrize("layer", [tn.nn.CrossEntropyLoss, tn.nn.NLLLoss])
+def test_classes_along_the_last_axis_are_asked_for(layer):
+    x, target = tn.zeros((2, 3, 5)), tn.zeros((2, 3), dtype=tn.int64)
+    with pytest.raises(tn.InvalidValue, match=r"along axis 1[\s\S]*hint: .*Loss\(axis=-1\)"):
+        layer()(x, target)
+    assert layer(axis=-1)(x, target).shape == ()

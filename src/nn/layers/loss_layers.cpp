@@ -105,7 +105,14 @@ int class_axis(const A& a, const LayerCall& call) {
   int rank = call.in[0].rank();
   if (rank == 0)
     fail("{}: expected an axis of classes, given {}", call.layer, *type_of(call.in[0]));
-  return a.axis ? normal_axis(a.axis.value, rank, call.layer) : std::min(1, rank - 1);
+  if (a.axis) return normal_axis(a.axis.value, rank, call.layer);
+  const Shape &x = call.in[0].shape(), &target = call.in[1].shape();
+  if (rank > 2 && decide_equal(target, ops::without_axes(x, Axes(rank - 1))) &&
+      !decide_equal(target, ops::without_axes(x, Axes(1))))
+    fail(Hint{format("for classes along the last axis: {}(axis=-1)", call.layer)},
+         "{}: classes are along axis 1: input {} and target {}", call.layer, *type_of(call.in[0]),
+         *type_of(call.in[1]));
+  return std::min(1, rank - 1);
 }
 
 /// Shapes of which a model knows something: classes along the last axis or after the examples.
