@@ -29,7 +29,9 @@ _ELSEWHERE = {
         "mm": "tn.matmul",
         "norm": "tn.linalg.norm",
         "numpy": "tn itself",
+        "as_tensor": "tn.asarray",
         "randint": "tn.random.randint",
+        "randperm": "tn.random.permutation(n)",
         "set_grad_enabled": "tn.no_grad and tn.enable_grad",
         "tensor": "tn.array",
         "utils": "tn.data, tn.nn.utils and tn.checkpoint",
@@ -59,11 +61,17 @@ _ELSEWHERE = {
         "SquaredError": "MSE(reduction=\"none\")",
         "ToTensor": "IOKey(value=...)",
     },
+    "tenon.random": {
+        "randperm": "tn.random.permutation(n)",
+        "shuffle": "x = tn.random.permutation(x)",
+    },
     "tenon.nn": {
+        "CosineSimilarity": "nn.losses.cosine_similarity_loss(x1, x2, axis=1)",
         "Hardtanh": "nn.HardTanh",
         "MultiheadAttention": "nn.MultiHeadAttention",
         "ParameterList": "a plain list of tensors",
         "ParameterDict": "a plain dict of tensors",
+        "cosine_similarity": "nn.losses.cosine_similarity_loss(x1, x2, axis=1)",
         "functional": "tn.softmax ..., nn.relu ... and nn.losses",
     },
     "tenon.nn.init": {

@@ -21,7 +21,7 @@ from __future__ import annotations
 import contextlib
 import operator
 from collections.abc import Iterator, Sequence
-from typing import SupportsIndex, TypeAlias
+from typing import TYPE_CHECKING, SupportsIndex, TypeAlias
 
 from . import _core
 from ._core import Device, DType, Tensor
@@ -303,14 +303,24 @@ def multinomial(
 
 def randint(
     low: int | Tensor,
-    high: int | Tensor,
+    high: int | Tensor | Sequence[int] | None = None,
     shape: Shape = (),
     dtype: DType | str = "int64",
     key: Tensor | None = None,
     *,
     device: Device | str | None = None,
 ) -> Tensor:
-    """Integers in [low, high); the bounds broadcast to `shape`."""
+    """Integers in [low, high); the bounds broadcast to `shape`.
+
+    With one bound they are in [0, low), and a tuple behind it is the shape, as in PyTorch.
+
+        >>> tn.random.randint(10, (3,), key=tn.random.key(0)).shape
+        (3,)
+    """
+    if isinstance(high, tuple) and isinstance(shape, tuple) and not shape:
+        high, shape = None, high
+    if high is None:
+        low, high = 0, low
     return _core.random_randint(_or_next(key, low, high, device=device), low, high, shape, dtype)
 
 
@@ -396,3 +406,11 @@ def randn_like(
     kind = x.dtype if dtype is None else dtype
     place = x.device if device is None else device
     return randn(*x.shape, dtype=kind, key=key, requires_grad=requires_grad, device=place)
+
+
+if not TYPE_CHECKING:  # to type checkers it would say that every name exists
+
+    def __getattr__(name: str) -> object:
+        from ._advice import missing_name
+
+        raise AttributeError(missing_name(name, globals(), __name__), name=name)

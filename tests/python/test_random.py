@@ -388,3 +388,18 @@ def test_mistakes_are_named(call, text, kind):
 def test_a_key_in_the_first_place_is_told_where_it_goes(draw):
     with pytest.raises(tn.Error, match="a key is given by name: key=key"):
         draw(random.key(0))
+
+
+def test_randint_with_one_bound():
+    key = tn.random.key(3)
+    wanted = tn.random.randint(0, 10, (4,), key=key).tolist()
+    assert tn.random.randint(10, (4,), key=key).tolist() == wanted
+    assert tn.random.randint(10, shape=(4,), key=key).tolist() == wanted
+    assert 0 <= tn.random.randint(10).item() < 10
+
+
+def test_names_of_other_libraries_have_hints():
+    with pytest.raises(AttributeError, match=r"here: tn\.random\.permutation\(n\)"):
+        tn.random.randperm  # noqa: B018
+    with pytest.raises(AttributeError, match="did you mean 'uniform'"):
+        tn.random.unifrom  # noqa: B018
