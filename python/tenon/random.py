@@ -318,7 +318,7 @@ def randint(
         (3,)
     """
     if isinstance(high, tuple) and isinstance(shape, tuple) and not shape:
-        high, shape = None, high
+        shape, high = high, None
     if high is None:
         low, high = 0, low
     return _core.random_randint(_or_next(key, low, high, device=device), low, high, shape, dtype)

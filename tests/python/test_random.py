@@ -400,6 +400,6 @@ def test_randint_with_one_bound():
 
 def test_names_of_other_libraries_have_hints():
     with pytest.raises(AttributeError, match=r"here: tn\.random\.permutation\(n\)"):
-        tn.random.randperm  # noqa: B018
+        tn.random.randperm
     with pytest.raises(AttributeError, match="did you mean 'uniform'"):
-        tn.random.unifrom  # noqa: B018
+        tn.random.unifrom

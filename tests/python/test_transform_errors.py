@@ -366,7 +366,7 @@ def test_a_tensor_that_leaves_vmap_says_so():
 @pytest.mark.parametrize("transform", [tn.compile, tn.vmap])
 def test_sizes_that_depend_on_values_have_hints(transform):
     x = tn.arange(12.0).reshape(3, 4)
-    with pytest.raises(tn.InvalidValue, match=r"nonzero: its shape depends[\s\S]*where\(mask, x, 0"):
+    with pytest.raises(tn.InvalidValue, match=r"nonzero: its shape[\s\S]*where\(mask, x, 0"):
         transform(lambda x: x[x > 2])(x)
     with pytest.raises(tn.InvalidValue, match=r"bound of a slice is not known[\s\S]*dynamic_slice"):
         starts = tn.arange(3) if transform is tn.vmap else tn.array(1)
