@@ -250,6 +250,7 @@ def large(path):
     return path.read_bytes()
 
 
+@pytest.mark.forks
 @pytest.mark.host  # a child cannot use a device of its parent
 def test_a_child_of_fork_verifies_what_its_parent_had_begun_to(tmp_path):
     large(tmp_path / "large.tnx")

@@ -258,6 +258,7 @@ def test_the_process_ends_at_once_while_something_compiles(tmp_path: pathlib.Pat
     assert len([p for p in tmp_path.rglob("*") if p.is_file()]) < 8 * 150  # not all kernels
 
 
+@pytest.mark.forks
 def test_a_child_of_fork_compiles_for_itself() -> None:
     done = run("""
         import os, time, tenon as tn
