@@ -37,16 +37,23 @@ bool is_older_than_trace(const Node& node) {
   return trace && node.sequence < trace->start;
 }
 
-/// A tensor from outside would change at trace time, and not at run time.
-[[noreturn]] void fail_outside(const Tensor& x, std::string_view what) {
+const Hint kNameHolder{"name what holds it: compile(f, inputs=state, outputs=state)",
+                       "name what holds it: tn::compile(f, std::tie(state))"};
+const Hint kComputedOutside{
+    "the loss uses what was computed from it outside: compute that inside, or detach() it",
+    "the loss uses what was computed from it outside: compute that inside, or use "
+    "tn::stop_gradient of it"};
+
+const Hint kArgument{
+    kNameHolder.text + "; detach() state that was computed from other tensors",
+    kNameHolder.cpp + "; use tn::stop_gradient of state that was computed from other tensors"};
+
+/// A tensor from outside would change at trace time, and not at run time. `hint` is for functions
+/// that are compiled.
+[[noreturn]] void fail_outside(const Tensor& x, std::string_view what,
+                               const Hint& hint = kNameHolder) {
   std::string_view by = Trace::tracing() ? Trace::tracing()->by : "compile";
-  bool is_compiled = by == "compile";
-  fail(Hint{is_compiled ? "name what holds it: compile(f, inputs=state, outputs=state); "
-                          "detach() parameters that were computed from it outside"
-                        : "use grad or value_and_grad inside the function",
-            is_compiled ? "name what holds it: tn::compile(f, std::tie(state)); use "
-                          "tn::stop_gradient of parameters that were computed from it outside"
-                        : ""},
+  fail(by == "compile" ? hint : Hint{"use grad or value_and_grad inside the function"},
        "{}: {} from outside the traced function: {}", by, what, *type_of(x));
 }
 
@@ -190,7 +197,7 @@ Tensor cotangent_of(const Tensor& loss, const Tensor& given) {
         "backward: {}, which the loss depends on, was computed by an executable, or by a compiled "
         "part whose parameters do not require gradients",
         *type_of(end));
-  if (node.op == &param_leaf) fail_outside(end, "backward() leads to an argument");
+  if (node.op == &param_leaf) fail_outside(end, "backward() leads to an argument", kArgument);
   fail(
       Hint{"give the parameters to an optimizer, or call requires_grad_() on them, so that ops are "
            "kept when they are computed",
@@ -245,8 +252,12 @@ void backward(const Tensor& loss, const Tensor& cotangent, bool retain_graph,
   WatchedTape back = tape_to_leaves(loss);
   if (back.blocked.defined()) fail_blocked(back.blocked);
   if (back.leaves.empty()) fail_without_leaf(loss);
+  auto is_outside = [](const Tape::Entry& e) { return is_older_than_trace(e.node()); };
   for (const Tensor& leaf : back.leaves)
-    if (is_older_than_trace(*leaf.node())) fail_outside(leaf, "backward() leads to a tensor");
+    if (is_older_than_trace(*leaf.node()))
+      fail_outside(
+          leaf, "backward() leads to a tensor",
+          std::ranges::any_of(back.tape.entries, is_outside) ? kComputedOutside : kNameHolder);
   Tensors gradients = sweep_back(back.tape, back.leaves, {ct});
   bool adds = false;
   for (size_t i = 0; i < gradients.size(); ++i) {

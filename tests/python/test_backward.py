@@ -376,6 +376,39 @@ def test_backward_does_not_leave_a_trace(transform) -> None:
             tn.compile(g)(w)
 
 
+def test_hints_of_backward_that_leaves_a_compiled_function() -> None:
+    w = variable(2)
+    computed = w * 3
+
+    def hint(use, state=None) -> str:
+        named = {} if state is None else {"inputs": state, "outputs": state}
+
+        def f(x: tn.Tensor) -> tn.Tensor:
+            (x * use()).sum().backward()
+            return x
+
+        with pytest.raises(tn.InvalidValue, match="from outside the traced function") as error:
+            tn.compile(f, **named)(X)
+        return str(error.value).partition("hint: ")[2]
+
+    holder = "name what holds it: compile(f, inputs=state, outputs=state)"
+    assert hint(lambda: w) == holder
+    inside = "the loss uses what was computed from it outside: compute that inside, or detach() it"
+    assert hint(lambda: computed) == inside
+    state = {"p": computed}
+    detach = "; detach() state that was computed from other tensors"
+    assert hint(lambda: state["p"], state) == holder + detach
+    assert w.grad is None
+
+    def step(x: tn.Tensor) -> tn.Tensor:
+        (x * state["p"]).sum().backward()
+        return x
+
+    state["p"] = computed.detach().requires_grad_()
+    tn.compile(step, inputs=state, outputs=state)(tn.array([5.0]))
+    assert state["p"].grad is not None and state["p"].grad.tolist() == [5]
+
+
 def test_leaves_made_inside_a_trace() -> None:
     @tn.compile
     def slope(x: tn.Tensor) -> tn.Tensor:
