@@ -196,3 +196,10 @@ def test_classes_along_the_last_axis_are_asked_for(layer):
     with pytest.raises(tn.InvalidValue, match=r"along axis 1[\s\S]*hint: .*Loss\(axis=-1\)"):
         layer()(x, target)
     assert layer(axis=-1)(x, target).shape == ()
+
+
+def test_classes_along_axis_1_add_no_guards():
+    loss = tn.compile(lambda x, t: tn.nn.CrossEntropyLoss()(x, t), shapeless=True)
+    for length in (5, 7, 3):  # in the last call there are as many places as classes
+        loss(tn.zeros((2, 3, length)), tn.zeros((2, length), dtype=tn.int64))
+    assert loss.stats().traces == 1

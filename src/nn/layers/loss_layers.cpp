@@ -107,8 +107,9 @@ int class_axis(const A& a, const LayerCall& call) {
     fail("{}: expected an axis of classes, given {}", call.layer, *type_of(call.in[0]));
   if (a.axis) return normal_axis(a.axis.value, rank, call.layer);
   const Shape &x = call.in[0].shape(), &target = call.in[1].shape();
-  if (rank > 2 && decide_equal(target, ops::without_axes(x, Axes(rank - 1))) &&
-      !decide_equal(target, ops::without_axes(x, Axes(1))))
+  // The loss makes the first comparison, too: shapes that fit get no further guards.
+  if (rank > 2 && !decide_equal(target, ops::without_axes(x, Axes(1))) &&
+      decide_equal(target, ops::without_axes(x, Axes(rank - 1))))
     fail(Hint{format("for classes along the last axis: {}(axis=-1)", call.layer)},
          "{}: classes are along axis 1: input {} and target {}", call.layer, *type_of(call.in[0]),
          *type_of(call.in[1]));
