@@ -142,8 +142,9 @@ bool same(const MatrixProduct& a, const MatrixProduct& b) {
   return key(a) == key(b) && alignments_of(a) == alignments_of(b);
 }
 
-/// Of one GPU; guarded by the lock of its stream.
+/// Of one GPU.
 struct State {
+  std::mutex mutex;
   Handle handle = nullptr;
   BufferRef workspace;
   std::vector<Known> known;
@@ -269,12 +270,14 @@ bool run_cublas(Gpu& gpu, Stream stream, const MatrixProduct& p) {
   const Cublas& lib = cublas();
   if (lib.found.empty()) return false;
   State& state = state_of(gpu);
+  std::lock_guard lock(state.mutex);
   if (!state.handle && lib.create(&state.handle) != 0) return false;
-  if (!state.workspace) state.workspace = gpu.pool.take({}, kWorkspaceBytes);
   auto known =
       std::ranges::find_if(state.known, [&](const Known& k) { return same(k.product, p); });
   if (known == state.known.end()) known = state.known.insert(known, make_known(lib, state, p));
   if (!known->is_served) return false;
+  if (call_place.wanted) return true;
+  if (!state.workspace) state.workspace = gpu.pool.take({}, kWorkspaceBytes);
   if (p.bias) lib.desc_set(known->desc, kBiasPointer, &p.bias, sizeof p.bias);
   float one = 1, zero = 0;
   double one_d = 1, zero_d = 0;

@@ -28,6 +28,8 @@ struct CallTail {
   const void* bias = nullptr;
 };
 
+struct OwnKernel;
+
 /// Where the call under way on this thread puts its work.
 struct CallPlace {
   Gpu* gpu = nullptr;
@@ -35,6 +37,8 @@ struct CallPlace {
   Products products = Products::highest;
   std::optional<CallTail> tail = {};
   bool has_done_tail = false;  // set by the call
+  /// Not null: the call adds the own kernels that it would launch, and does nothing else.
+  std::vector<OwnKernel>* wanted = nullptr;
 };
 extern thread_local CallPlace call_place;
 

@@ -100,10 +100,11 @@ void run_scatter(const LibraryCall& call) {
   if (x.elements == 0) return;
   auto address = [](const void* at) { return reinterpret_cast<Address>(at); };
   const Driver& driver = call_place.gpu->driver;
-  check(driver,
-        driver.cuMemcpyDtoDAsync_v2(address(call.out[0]), address(call.in[0]),
-                                    static_cast<size_t>(x.bytes()), call_place.stream),
-        "scatter");
+  if (!call_place.wanted)
+    check(driver,
+          driver.cuMemcpyDtoDAsync_v2(address(call.out[0]), address(call.in[0]),
+                                      static_cast<size_t>(x.bytes()), call_place.stream),
+          "scatter");
   if (call.in_types[1]->elements == 0) return;
   Points points(call);
   find_points(call, points, call.room);

@@ -2,6 +2,7 @@
 // Kernels that the build has compiled (prebuilt/), on GPUs.
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -24,8 +25,17 @@ inline bool assembles_own = true;
 /// Takes the PTX of a file for what the library has, `ptx`, from now on.
 void take_own_code(std::string_view ptx, std::string_view code);
 
+/// A kernel of `ptx`, which lives as long as the process.
+struct OwnKernel {
+  std::string_view ptx;
+  std::string name;
+};
+/// Makes the code of those that have none yet, on all threads at once, each once in a process. The
+/// first error of an assembler is thrown; the next request tries again.
+void make_own_code(std::span<const OwnKernel> wanted, int architecture);
+
 /// Puts a kernel of `ptx`, which takes one structure, on the stream of the call under way. Nothing
-/// for no blocks.
+/// for no blocks. A call that only says what it launches notes the kernel.
 void launch_own(std::string_view ptx, const std::string& name, int64_t blocks, int64_t shared_bytes,
                 void* params, int threads = kOwnThreads);
 

@@ -74,6 +74,7 @@ std::function<std::string()> PlanRun::name_of_plan() const {
 uint64_t PlanRun::run(bool* overwritten) {
   size_t steps = memory_.plan.steps.size(), first = memory_.plan.first_overwrite;
   if (steps == 0) return 0;
+  state_.prepare(values_);
   if (has_watcher(EventKind::step)) times_.emplace(gpu_);
   if (state_.is_device_only() && !waits_for_steps() && !times_) {
     auto submit = [&](Stream stream) {

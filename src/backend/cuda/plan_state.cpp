@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "backend/cuda/cuda_backend.h"
 #include "backend/cuda/cuda_library.h"
+#include "backend/cuda/own_kernels.h"
 #include "base/error.h"
 #include "runtime/device.h"
 #include "runtime/scalar_bits.h"
@@ -158,7 +160,8 @@ void PlanState::launch(const Item& item, const uint64_t* slots, Stream stream) c
   }
 }
 
-bool PlanState::call(const Item& item, const uint64_t* slots, Stream stream) const {
+bool PlanState::call(const Item& item, const uint64_t* slots, Stream stream,
+                     std::vector<OwnKernel>* wanted) const {
   const LibraryStep& step = *item.step->library();
   std::vector<void*> buffers;
   for (size_t i = 0; i < item.addresses; ++i) buffers.push_back(reinterpret_cast<void*>(slots[i]));
@@ -166,6 +169,7 @@ bool PlanState::call(const Item& item, const uint64_t* slots, Stream stream) con
     CallPlace before;
     ~Place() { call_place = before; }
   } place{std::exchange(call_place, CallPlace{&gpu_, stream, plan_->products})};
+  call_place.wanted = wanted;
   size_t operands = step.in.size();
   if (step.at.empty()) {
     step.kernel->run({attr_data(step), step.in, step.out, buffers.data(), buffers.data() + operands,
@@ -179,6 +183,19 @@ bool PlanState::call(const Item& item, const uint64_t* slots, Stream stream) con
   step.kernel->tiled->run(
       {attr_data(step), step.in, step.out, step.at, buffers.data(), buffers[operands]});
   return call_place.has_done_tail;
+}
+
+void PlanState::prepare(const RunValues& values) {
+  if (is_prepared_.load(std::memory_order_acquire)) return;
+  gpu_.require_own_process();
+  gpu_.enter();
+  std::vector<uint64_t> slots(slots_);
+  fill(values, slots);
+  std::vector<OwnKernel> wanted;
+  for (const Item& item : items_)
+    if (item.is_call) call(item, slots.data() + item.first, nullptr, &wanted);
+  make_own_code(wanted, architecture_of(gpu_.target));
+  is_prepared_.store(true, std::memory_order_release);
 }
 
 void PlanState::submit_step(size_t number, const RunValues& values, Stream stream) {

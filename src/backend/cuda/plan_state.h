@@ -30,6 +30,8 @@ struct Item {
   std::vector<size_t> after = {};  // items that must be done before it
 };
 
+struct OwnKernel;
+
 /// Runs of one plan on one GPU. Guarded by the lock of the GPU's stream, once it is made.
 class PlanState {
  public:
@@ -47,6 +49,9 @@ class PlanState {
   /// Counts a run of each kernel that it interprets. Needs no lock, and must not be under one.
   void count_run() const;
 
+  /// Before the first run: makes the code of all own kernels that its calls launch. Needs no lock,
+  /// and must not be under one.
+  void prepare(const RunValues& values);
   /// Puts all launches on the stream: as a graph from the second run on.
   void submit(const RunValues& values, Stream stream);
   /// Those of step `number` alone, where is_item says so.
@@ -77,8 +82,9 @@ class PlanState {
   void fill(const RunValues& values, std::vector<uint64_t>& slots) const;
   void fill(const Item& item, const RunValues& values, uint64_t* slots) const;
   void launch(const Item& item, const uint64_t* slots, Stream stream) const;
-  /// Whether the call has done what the kernel behind it would.
-  bool call(const Item& item, const uint64_t* slots, Stream stream) const;
+  /// Whether the call has done what the kernel behind it would. `wanted`: see CallPlace.
+  bool call(const Item& item, const uint64_t* slots, Stream stream,
+            std::vector<OwnKernel>* wanted = nullptr) const;
   Graph captured(const Item& item, const uint64_t* slots, bool& has_done_tail) const;
   Made& graph_for_now();
   void build(Made& made);
@@ -99,6 +105,7 @@ class PlanState {
   std::vector<uint64_t> now_;
   std::vector<Made> made_;
   uint64_t runs_ = 0;
+  std::atomic<bool> is_prepared_ = false;
   Counts counts_;
   std::mutex bodies_mutex_;
   std::vector<std::pair<const Plan*, std::shared_ptr<const PlacedPlan>>> bodies_;
