@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/emit.h"
+#include "ir/interned.h"
 #include "ir/walk.h"
 #include "runtime/device.h"
 #include "tenon/ops.h"

@@ -1,6 +1,7 @@
 // Signals in C++: regions that are computed on their own, and their configuration.
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <thread>
 
 #include "errors.h"

@@ -1,6 +1,8 @@
 // Schedules, clipping, scaled losses, initializers and checkpoints in C++.
 #include <doctest/doctest.h>
 
+#include <cmath>
+
 #include "errors.h"
 #include "files.h"
 #include "tenon/checkpoints.h"

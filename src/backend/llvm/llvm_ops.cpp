@@ -1,5 +1,7 @@
 #include "backend/llvm/llvm_ops.h"
 
+#include <llvm/IR/Module.h>
+
 #include <cstring>
 
 #include "base/error.h"
