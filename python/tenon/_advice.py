@@ -42,6 +42,10 @@ _ELSEWHERE = {
         "Dataset": "any object with __len__ and __getitem__",
         "TensorDataset": "a tuple or dict of tensors",
     },
+    "tenon.optim": {
+        "EMA": "tn.tree.map(lambda a, p: 0.999 * a + 0.001 * p, averages, model.parameters())",
+        "swa_utils": "tn.tree.map(lambda a, p: a + (p - a) / n, averages, model.parameters())",
+    },
     "tenon.optim.lr_scheduler": {
         "SequentialLR": "optim.join_schedules(schedules, boundaries), as the learning rate",
     },

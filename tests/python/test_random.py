@@ -399,6 +399,8 @@ def test_randint_with_one_bound():
 
 
 def test_names_of_other_libraries_have_hints():
+    with pytest.raises(AttributeError, match=r"here: tn\.tree\.map\(lambda a, p: 0\.999 \* a"):
+        tn.optim.EMA
     with pytest.raises(AttributeError, match=r"here: tn\.random\.permutation\(n\)"):
         tn.random.randperm
     with pytest.raises(AttributeError, match="did you mean 'uniform'"):

@@ -5,6 +5,8 @@
     {'w': tensor([0.], dtype=float32)}
 """
 
+from typing import TYPE_CHECKING
+
 from .. import nn as _nn  # noqa: F401  first: it imports optimizers, and they import its modules
 from . import clipping, lr_scheduler, optimizers, schedules
 from .accumulation import accumulate
@@ -42,3 +44,11 @@ __all__ = [
     "step_decay",
 ]
 __all__ += optimizers.__all__
+
+
+if not TYPE_CHECKING:  # to type checkers it would say that every name exists
+
+    def __getattr__(name: str) -> object:
+        from .._advice import missing_name
+
+        raise AttributeError(missing_name(name, globals(), __name__), name=name)
