@@ -38,15 +38,16 @@ struct RootAttrs {
 };
 
 /// The digit of extent `workers` that the coordinate of a worker selects: `axis` of the whole
-/// tensor counts as [radix, workers, rest].
+/// tensor counts as [radix, workers, rest]. Gathers of one value with another `use` are kept apart:
+/// in between, the whole value needs no memory.
 struct DigitAttrs {
   std::string_view mesh_axis;
   int64_t workers = 1;
   Axis axis;
-  int64_t radix = 1;
+  int64_t radix = 1, use = 0;
   static constexpr void fields(auto& a, auto&& f) {
     f("mesh_axis", a.mesh_axis, required), f("workers", a.workers, required);
-    f("axis", a.axis, required), f("radix", a.radix);
+    f("axis", a.axis, required), f("radix", a.radix), f("use", a.use);
   }
 };
 

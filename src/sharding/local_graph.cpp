@@ -76,7 +76,7 @@ Form LocalGraph::divided(Form form, const OpDef& op, int axis, Digit digit) {
 Form LocalGraph::gathered(Form form, int axis) {
   Digit digit = form.layout[axis];
   ops::DigitAttrs attrs{intern(mesh_[axis].name), mesh_[axis].size, Axis(digit.dim),
-                        local_radix(mesh_, form.layout, axis, digit)};
+                        local_radix(mesh_, form.layout, axis, digit), use};
   ++transitions, report(ops::all_gather, axis, form.parts[0]);
   if (mesh_[axis].size > 1)
     form = each(std::move(form), ops::all_gather, intern(*ops::all_gather.attrs, &attrs));

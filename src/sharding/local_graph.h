@@ -24,6 +24,7 @@ class LocalGraph {
   Graph graph;
   Loc loc;                  // of the op for which ops are added
   std::string_view reader;  // its name, for reports
+  int64_t use = 0;          // of the gathers that are added
   int transitions = 0;      // those that workers communicate in, on a mesh of any size
 
   TypeRef type(Val v) const { return graph.types[static_cast<size_t>(v)]; }

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "ir/rewrite.h"
 #include "ops/op_decls.h"
+#include "sharding/gathers.h"
 #include "sharding/indexed_blocks.h"
 #include "sharding/local_region.h"
 #include "sharding/positions.h"
@@ -31,6 +32,7 @@ class Partition {
         links_(links),
         decisions_(decisions),
         local_(mesh, decisions),
+        gathers_(graph, layouts.values),
         same_(graph.types.size()),
         forms_(graph.types.size()),
         uses_(graph.types.size()),
@@ -61,7 +63,7 @@ class Partition {
     for (int i = 0; i < static_cast<int>(from_.ops.size()); ++i) {
       bool is_given = op_at(i).op == &scalar_leaf && constants++ < given_.constants;
       bool is_read = is_needed(op_at(i), needed) && !is_left_out_[static_cast<size_t>(i)];
-      if (is_given || is_read) emit(i);
+      if (is_given || (is_read && gathers_.view(op_at(i).out) < 0)) emit(i);
     }
     local_.reader = "the result";
     for (Val v : from_.outputs) {
@@ -83,15 +85,39 @@ class Partition {
     return layout;
   }
   size_t place_of(Val v) const { return static_cast<size_t>(same_[static_cast<size_t>(v)]); }
-  const Form& first_form(Val v) const { return forms_[place_of(v)].front(); }
+  const Form& first_form(Val v) {
+    refresh(v);
+    return forms_[place_of(v)].front();
+  }
+
+  /// Forgets a gathered form that would be in memory for too long, and makes a view of what is
+  /// gathered where it is read.
+  void refresh(Val v) {
+    Val place = same_[static_cast<size_t>(v)], root = gathers_.root(place);
+    if (root == kNoVal) return;
+    if (gathers_.forget(root)) {
+      auto& forms = forms_[static_cast<size_t>(root)];
+      forms.erase(forms.begin() + 1, forms.end());
+    }
+    if (!gathers_.renew(place)) return;
+    Loc loc = local_.loc;
+    std::string_view reader = local_.reader;
+    forms_[static_cast<size_t>(place)].clear();
+    emit(gathers_.view(place));
+    local_.loc = loc, local_.reader = reader;
+  }
 
   /// The value in a layout, made from the form that is nearest to it.
   Form form(Val v, const Layout& target) {
+    refresh(v);
     auto& forms = forms_[place_of(v)];
     auto near = std::ranges::min_element(forms, {},
                                          [&](const Form& f) { return local_.distance(f, target); });
     if (near->layout == target) return *near;
+    if (gathers_.is_gathered(same_[static_cast<size_t>(v)], near->layout, target))
+      local_.use = gathers_.count(same_[static_cast<size_t>(v)]);
     Form made = local_.moved(*near, type(v), target);
+    local_.use = 0;
     forms.push_back(made);
     return made;
   }
@@ -255,7 +281,7 @@ class Partition {
 
   /// The partial axes that stay partial in the result: of an operand that only this op reads, if
   /// the op is linear and its result is no larger.
-  uint32_t passed_on(int i) const {
+  uint32_t passed_on(int i) {
     const GraphOp& op = op_at(i);
     bool is_sum = op.op == &ops::add || op.op == &ops::subtract;
     if (op.op->family != Family::movement && op.op->family != Family::reduction && !is_sum)
@@ -481,6 +507,7 @@ class Partition {
   Links& links_;
   Decisions* decisions_;
   LocalGraph local_;
+  Gathers gathers_;
   std::vector<Val> same_;  // of a copy: the value that it copies, so that both are gathered once
   std::vector<std::vector<Form>> forms_;  // of every value; the first is the one it was made in
   std::vector<int> uses_;
