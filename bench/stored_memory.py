@@ -5,8 +5,8 @@
 
 Every worker is a process of `tenon launch`. The state is the parameters and both moments of AdamW.
 `beyond` is what a training step needs at its peak beyond the state that a worker holds, in weights
-of one layer; a batch of few rows has small activations. With a memory limit, weights are gathered
-again in the backward pass.
+of one layer; a batch of few rows has small activations. Weights are gathered again for the backward
+pass.
 """
 
 from __future__ import annotations

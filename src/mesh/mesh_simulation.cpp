@@ -80,9 +80,7 @@ class Lives {
   /// Whether it is not kept, but made again where it is read.
   bool is_made_again(const GraphOp& op) const {
     if (!all_ || std::ranges::count(graph_.outputs, op.out)) return false;
-    if (op.op->is_elementwise()) return true;
-    return op.op == &ops::all_gather &&
-           std::ranges::all_of(roots_of(op), [&](Val v) { return v < graph_.inputs(); });
+    return op.op->is_elementwise();
   }
   std::vector<Val> roots_of(const GraphOp& op) const {
     std::set<Val> all;
@@ -157,10 +155,6 @@ Simulation simulate(const Graph& graph, const Mesh& mesh,
     made.state += local.types[static_cast<size_t>(v)]->bytes();
   made.peak = live_bytes(local, Recomputing::none),
   made.least = live_bytes(local, Recomputing::all);
-  if (made.peak > cluster.memory)  // what is gathered is not kept for the derivative
-    for (const Traffic& one : made.traffic)
-      if (one.name == "all_gather")
-        made.communicating += seconds_of(one, network_of(cluster, mesh.find(one.mesh_axis)));
   made.fits = std::min(made.peak, made.least) <= cluster.memory;
   return made;
 }

@@ -7,7 +7,8 @@ namespace tn::sharding {
 /// Views of views that are made for their readers: making one calls the partition again.
 constexpr int kMostViews = 8;
 
-Gathers::Gathers(const Graph& graph, const std::vector<Layout>& layouts)
+Gathers::Gathers(const Graph& graph, const std::vector<Layout>& layouts,
+                 const std::vector<Val>& same)
     : graph_(graph),
       layouts_(layouts),
       root_(graph.types.size(), kNoVal),
@@ -20,7 +21,9 @@ Gathers::Gathers(const Graph& graph, const std::vector<Layout>& layouts)
   for (size_t i = 0; i < graph.ops.size(); ++i) {
     const GraphOp& op = graph.ops[i];
     if (op.op == &scalar_leaf || op.op->family != Family::movement || op.ins != 1) continue;
-    auto from = static_cast<size_t>(graph.in(op)[0]), to = static_cast<size_t>(op.out);
+    auto from = static_cast<size_t>(same[static_cast<size_t>(graph.in(op)[0])]);
+    auto to = static_cast<size_t>(op.out);
+    if (same[to] != op.out) continue;
     if (root_[from] == kNoVal || root_[to] != kNoVal || depth[from] == kMostViews) continue;
     root_[to] = root_[from], view_[to] = static_cast<int>(i), depth[to] = depth[from] + 1;
   }

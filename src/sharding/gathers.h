@@ -11,7 +11,8 @@ namespace tn::sharding {
 /// pass. Views of a gathered value are made for their readers, or they would hold its memory.
 class Gathers {
  public:
-  Gathers(const Graph& graph, const std::vector<Layout>& layouts);
+  /// `same`: of every value itself, or of a copy the value that it copies. Only such are asked for.
+  Gathers(const Graph& graph, const std::vector<Layout>& layouts, const std::vector<Val>& same);
 
   /// The stored value that `v` is, or is a view of; else kNoVal.
   Val root(Val v) const { return root_[static_cast<size_t>(v)]; }

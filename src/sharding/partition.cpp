@@ -10,6 +10,7 @@
 #include "ops/op_decls.h"
 #include "sharding/gathers.h"
 #include "sharding/indexed_blocks.h"
+#include "sharding/local_ops.h"
 #include "sharding/local_region.h"
 #include "sharding/positions.h"
 
@@ -18,6 +19,16 @@ namespace tn::sharding {
 namespace {
 
 using loop::Monoid;
+
+/// By value: itself, or of a copy the value that it copies, so that both are gathered once.
+std::vector<Val> values_of_copies(const Graph& graph) {
+  std::vector<Val> same(graph.types.size());
+  std::iota(same.begin(), same.end(), 0);
+  for (const GraphOp& op : graph.ops)
+    if (op.op == &ops::copy && !std::ranges::count(graph.outputs, op.out))
+      same[static_cast<size_t>(op.out)] = same[static_cast<size_t>(graph.in(op)[0])];
+  return same;
+}
 
 class Partition {
  public:
@@ -31,9 +42,10 @@ class Partition {
         folds_first_(layouts.folds),
         links_(links),
         decisions_(decisions),
+        ops_(graph, mesh, links, decisions),
         local_(mesh, decisions),
-        gathers_(graph, layouts.values),
-        same_(graph.types.size()),
+        same_(values_of_copies(graph)),
+        gathers_(graph, layouts.values, same_),
         forms_(graph.types.size()),
         uses_(graph.types.size()),
         is_left_out_(graph.ops.size()) {
@@ -46,7 +58,6 @@ class Partition {
   Partitioned run() {
     Partitioned made;
     local_.graph.name = from_.name;
-    std::iota(same_.begin(), same_.end(), 0);
     for (Val v = 0; v < from_.inputs(); ++v) {
       Layout layout = plain(v);
       if (!given_.inputs.empty()) {
@@ -90,14 +101,16 @@ class Partition {
     return forms_[place_of(v)].front();
   }
 
-  /// Forgets a gathered form that would be in memory for too long, and makes a view of what is
-  /// gathered where it is read.
+  /// Forgets what was gathered too long ago, and makes a view of a stored value for its reader.
   void refresh(Val v) {
     Val place = same_[static_cast<size_t>(v)], root = gathers_.root(place);
     if (root == kNoVal) return;
     if (gathers_.forget(root)) {
       auto& forms = forms_[static_cast<size_t>(root)];
-      forms.erase(forms.begin() + 1, forms.end());
+      auto [first, last] = std::ranges::remove_if(
+          forms.begin() + 1, forms.end(),
+          [&](const Form& f) { return gathers_.is_gathered(root, plain(root), f.layout); });
+      forms.erase(first, last);
     }
     if (!gathers_.renew(place)) return;
     Loc loc = local_.loc;
@@ -114,8 +127,8 @@ class Partition {
     auto near = std::ranges::min_element(forms, {},
                                          [&](const Form& f) { return local_.distance(f, target); });
     if (near->layout == target) return *near;
-    if (gathers_.is_gathered(same_[static_cast<size_t>(v)], near->layout, target))
-      local_.use = gathers_.count(same_[static_cast<size_t>(v)]);
+    Val place = same_[static_cast<size_t>(v)];
+    if (gathers_.is_gathered(place, near->layout, target)) local_.use = gathers_.count(place);
     Form made = local_.moved(*near, type(v), target);
     local_.use = 0;
     forms.push_back(made);
@@ -130,10 +143,7 @@ class Partition {
       forms_[static_cast<size_t>(op.out)].push_back({Layout(mesh_), Monoid::add, {made}});
       return;
     }
-    if (op.op == &ops::copy && !std::ranges::count(from_.outputs, op.out)) {
-      same_[static_cast<size_t>(op.out)] = same_[static_cast<size_t>(from_.in(op)[0])];
-      return;
-    }
+    if (same_[static_cast<size_t>(op.out)] != op.out) return;
     if (op.op == &ops::shard) {  // a change of layout, where it is one
       Form made = form(from_.in(op)[0], plain(op.out));
       forms_[static_cast<size_t>(op.out)].push_back(std::move(made));
@@ -142,7 +152,7 @@ class Partition {
     if (op.op == &ops::to_local || op.op == &ops::from_local) return pass_border(op);
     if (emit_by_position(i)) return;
     Division division = divide(i);
-    if (!division.is_whole() && !fits(i, division)) {
+    if (!division.is_whole() && !ops_.fits(i, division)) {
       refuse(i, "what a worker holds is not what the op takes");
       division = Division{std::vector<std::optional<Reach>>(division.reaches.size())};
     }
@@ -300,113 +310,6 @@ class Partition {
     return partial;
   }
 
-  /// The types of a worker. `taken` more parts are taken of folded digits.
-  std::vector<TypeRef> local_types(int i, const Division& division, const Mesh& mesh) const {
-    std::vector<TypeRef> types;
-    uint32_t folded = division.folded();
-    Mesh taken = mesh;
-    for (int t = 0; t < mesh.count(); ++t)
-      if (folded >> t & 1) taken.axes[static_cast<size_t>(t)].size = mesh[t].parts;
-    for (int slot = 0; slot < links_.slots(i); ++slot)
-      types.push_back(local_type(taken, division.layout(mesh, slot), type(links_.value(i, slot))));
-    return types;
-  }
-
-  /// Whether the op on what a worker of the finest mesh holds gives what it is to hold.
-  bool fits(int i, const Division& division) {
-    const GraphOp& op = op_at(i);
-    if (!has_room_inside(i, division)) return false;
-    std::vector<TypeRef> types = local_types(i, division, finest_);
-    Types all(types), in = all.first(static_cast<size_t>(op.ins));
-    try {
-      const Attrs* attrs = attrs_for(i, division, finest_, types);
-      if (op.op->rules->body && op.op != &ops::call && !keeps_body(i, division)) return false;
-      if (!divides_inside(i, division)) return false;
-      return std::ranges::equal(infer_types(*op.op, attrs, in), all.subspan(in.size()));
-    } catch (const Error&) {
-      return false;
-    }
-  }
-
-  const Attrs* attrs_for(int i, const Division& division, const Mesh& mesh, Types types) {
-    const GraphOp& op = op_at(i);
-    std::vector<GraphRef> graphs = bodies_of(op);
-    size_t ins = static_cast<size_t>(op.ins);
-    bool stay = std::ranges::none_of(graphs, [](GraphRef g) { return has_borders(*g); });
-    if (graphs.empty() || (division.is_whole() && stay))
-      return local_attrs(op, from_.in_types(op), from_.out_types(op), types.first(ins),
-                         types.subspan(ins));
-    return with_bodies(op.attrs, [&, k = size_t{0}](GraphRef graph) mutable {
-      return intern(divided_inside(i, division, mesh, *graph, k++).graph);
-    });
-  }
-
-  /// Layouts of the values inside the op.
-  std::vector<Layout> layouts_inside(int i, const Division& division) const {
-    const InnerGraph& inner = *links_.inner(i);
-    std::vector<Layout> layouts(inner.graph.types.size(), Layout(mesh_));
-    for (int t = 0; t < mesh_.count(); ++t)
-      if (const auto& reach = division.reaches[static_cast<size_t>(t)])
-        for (size_t v = 0; v < layouts.size(); ++v) layouts[v][t] = reach->inside[v];
-    return layouts;
-  }
-
-  /// Whether several axes have room inside the op.
-  bool has_room_inside(int i, const Division& division) const {
-    const InnerGraph* inner = links_.inner(i);
-    if (!inner) return true;
-    std::vector<Layout> layouts = layouts_inside(i, division);
-    for (size_t v = 0; v < layouts.size(); ++v)
-      for (int t = 0; t < mesh_.count(); ++t)
-        if (Digit digit = layouts[v][t];
-            digit && !has_room(mesh_, layouts[v], inner->graph.types[v]->shape, t, digit))
-          return false;
-    return true;
-  }
-
-  /// A graph among the op's attributes, as a worker runs it.
-  Partitioned divided_inside(int i, const Division& division, const Mesh& mesh, const Graph& graph,
-                             size_t k) {
-    Links links(graph);
-    if (division.is_whole()) return whole_outside(graph, mesh, links);
-    std::vector<Layout> all = layouts_inside(i, division);
-    Layouts layouts{{}, std::vector<uint32_t>(graph.ops.size())};
-    for (Val v : links_.inner(i)->values_of[k])
-      layouts.values.push_back(all[static_cast<size_t>(v)]);
-    return partition(graph, mesh, layouts, links, nullptr);
-  }
-
-  /// A graph with functions of one worker. What it takes and gives is whole, so all workers go the
-  /// same way and meet in its collectives.
-  Partitioned whole_outside(const Graph& graph, const Mesh& mesh, Links& links) {
-    Layouts layouts = propagate(graph, mesh, constraints_in(graph, mesh), links, decisions_);
-    for (Val v = 0; v < graph.inputs(); ++v) layouts.values[static_cast<size_t>(v)] = Layout(mesh);
-    for (Val v : graph.outputs) layouts.values[static_cast<size_t>(v)] = Layout(mesh);
-    return partition(graph, mesh, layouts, links, decisions_);
-  }
-
-  /// Whether no graph among the attributes communicates or folds.
-  bool divides_inside(int i, const Division& division) {
-    std::vector<GraphRef> graphs = bodies_of(op_at(i));
-    for (size_t k = 0; k < graphs.size(); ++k) {
-      Partitioned inside = divided_inside(i, division, finest_, *graphs[k], k);
-      if (inside.transitions > 0 || inside.folds > 0) return false;
-    }
-    return true;
-  }
-
-  /// Whether the composite on local operands is its body, divided.
-  bool keeps_body(int i, const Division& division) {
-    const GraphOp& op = op_at(i);
-    const Graph& body = links_.inner(i)->graph;
-    Links links(body);
-    Layouts layouts{layouts_inside(i, division), std::vector<uint32_t>(body.ops.size())};
-    Partitioned inside = partition(body, finest_, layouts, links, nullptr);
-    std::vector<TypeRef> types = local_types(i, division, finest_);
-    types.resize(static_cast<size_t>(op.ins));
-    return inside.transitions == 0 && same(inside.graph, body_graph(*op.op, op.attr_data(), types));
-  }
-
   /// Operand `slot` at one combination of parts.
   Val operand_at(const Form& form, int slot, const Division& division, const PartCounter& parts) {
     size_t place = 0;
@@ -468,8 +371,8 @@ class Partition {
       results.push_back({division.layout(mesh_, op.ins + k), monoid, {}});
       results.back().layout.partial = division.folded() | division.kept;
     }
-    std::vector<TypeRef> types = local_types(i, division, mesh_);
-    const Attrs* attrs = attrs_for(i, division, mesh_, types);
+    std::vector<TypeRef> types = ops_.types(i, division, mesh_);
+    const Attrs* attrs = ops_.attrs(i, division, mesh_, types);
     if (is_indexed_in_blocks(op, division)) {
       attrs = count_from_blocks(local_, mesh_, op, *type(from_.in(op)[0]), division, operands);
       if (division.fold() && picks_from_blocks(op))
@@ -506,9 +409,10 @@ class Partition {
   const std::vector<uint32_t>& folds_first_;
   Links& links_;
   Decisions* decisions_;
+  LocalOps ops_;
   LocalGraph local_;
+  const std::vector<Val> same_;  // values_of_copies
   Gathers gathers_;
-  std::vector<Val> same_;  // of a copy: the value that it copies, so that both are gathered once
   std::vector<std::vector<Form>> forms_;  // of every value; the first is the one it was made in
   std::vector<int> uses_;
   std::map<Val, SumOfWorkers> sums_;  // by the result of a from_local

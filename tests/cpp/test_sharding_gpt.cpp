@@ -6,6 +6,7 @@
 #include "ir/rewrite.h"
 #include "ir/trace.h"
 #include "run_workers.h"
+#include "sharding/traffic.h"
 #include "tenon/flat.h"
 #include "tenon/tenon.h"
 
@@ -49,6 +50,14 @@ std::string counts(const Graph& graph) {
   return text;
 }
 
+/// What a worker gathers, in bytes of whole values.
+int64_t gathered_bytes(const Graph& graph) {
+  int64_t bytes = 0;
+  for (const sharding::Traffic& one : sharding::traffic_of(graph))
+    if (one.name == "all_gather") bytes += one.bytes;
+  return bytes;
+}
+
 }  // namespace
 
 TEST_CASE("collectives of a training step") {
@@ -72,9 +81,13 @@ TEST_CASE("collectives of a training step") {
   };
   // One sum for every gradient and one for the loss.
   CHECK(counted(data) == format("{} all_sum", parameters + 1));
-  // Parameters are gathered once, gradients scattered.
+  // Parameters are gathered forwards and backwards, gradients scattered. Between the uses of the
+  // last `down` only the embedding is gathered, which is smaller: one gather serves both.
   CHECK(counted(stored) ==
-        format("1 all_sum, {} all_gather, {} reduce_scatter", parameters, parameters));
+        format("1 all_sum, {} all_gather, {} reduce_scatter", 2 * parameters - 1, parameters));
+  int64_t bytes = 0, down = 4 * gpt.width * 4 * gpt.width;
+  for (int i = 0; i < parameters; ++i) bytes += graph.types[static_cast<size_t>(i)]->bytes();
+  CHECK(gathered_bytes(sharding::shard(graph, mesh, stored).local.graph) == 2 * bytes - down);
   // Two sums of activations a layer, forwards and backwards.
   CHECK(counted(tensor) == format("{} all_sum", parameters + 1 + 4 * gpt.layers));
   // Residuals divided by positions: a sum becomes a scatter, and a gather in front of the next
@@ -89,7 +102,7 @@ TEST_CASE("collectives of a training step") {
   CHECK(counted(sequence) == format("{} all_sum, {} all_gather, {} reduce_scatter",
                                     parameters + 1 + 2 * l + 2, 4 * l, 4 * l));
   CHECK(counted(both) == format("{} all_sum, {} all_gather, {} reduce_scatter", 1 + 4 * gpt.layers,
-                                parameters, parameters));
+                                2 * parameters - 1, parameters));
 }
 
 TEST_CASE("a training step on any number of workers gives the same bits") {

@@ -133,3 +133,36 @@ def test_one_worker_is_a_mesh():
     with tn.Mesh(workers=1):
         x = tn.shard(tn.ones((4, 2)), "workers")
         assert tn.layout(x) == "f32[4,2] @[-,-]" and x.sum().item() == 8
+
+
+@pytest.mark.parametrize("workers", [2, 4])
+def test_stored_parameters_are_gathered_for_each_pass(workers):
+    layers, width = 4, 16
+
+    def run(specs):
+        tn.random.seed(0)
+        with tn.Mesh(data=workers):
+            model = nn.Sequential(*[nn.Linear(width, width, bias=False) for _ in range(layers)])
+            nn.shard(model, specs)
+            optimizer = optim.AdamW(learning_rate=0.01)
+            state = [model.state, optimizer.state]
+
+            @tn.compile(inputs=state, outputs=state)
+            def step(x):
+                loss, slopes = nn.value_and_grad(model, lambda m, x: (m(x) ** 2).mean())(model, x)
+                optimizer.update(model, slopes)
+                return loss
+
+            x = tn.shard(tn.array(numbers(8, width)), "data")
+            losses = [step(x).item() for _ in range(3)]
+            return losses, [p.numpy() for p in model.parameters()], step.show("sharding")
+
+    stored, whole = run({"*": tn.stored("data")}), run({"*": None})
+    assert stored[0] == whole[0]
+    for a, b in zip(stored[1], whole[1], strict=True):
+        np.testing.assert_array_equal(a, b)
+    lines = stored[2].splitlines()
+    gathers = [line for line in lines if line.startswith("all_gather along data of ")]
+    # Backwards, the last weight is still there, and the first one has no reader.
+    assert len(gathers) == 2 * layers - 2
+    assert all(f" of f32[{width},{width}]: 1.0KB," in line for line in gathers)
