@@ -19,7 +19,7 @@ static Tensors network() {
   return params;
 }
 
-static Function squared_error(Tensor x, Tensor y) {
+static Function squared_error(const Tensor& x, const Tensor& y) {
   return [x, y](const Tensors& params) {
     Tensor h = x;
     for (int i = 0; i < kLayers; ++i) {

@@ -27,32 +27,33 @@ struct Part {
 };
 
 // Twice the same text: AVX-512 and AVX2 differ in their names alone.
-#define TN_LIMITS(NAME, TARGET, VECTOR, P, WIDTH)                                                  \
-  struct NAME {                                                                                    \
-    [[gnu::target(TARGET)]] static void copy(Part p) {                                             \
-      for (size_t i = 0; i < p.count; i += WIDTH) P##_store_ps(p.to + i, P##_load_ps(p.from + i)); \
-    }                                                                                              \
-    [[gnu::target(TARGET)]] static void stream(Part p) {                                           \
-      for (size_t i = 0; i < p.count; i += WIDTH)                                                  \
-        P##_stream_ps(p.to + i, P##_load_ps(p.from + i));                                          \
-      _mm_sfence();                                                                                \
-    }                                                                                              \
-    [[gnu::target(TARGET)]] static void read(Part p) {                                             \
-      VECTOR sums[8] = {};                                                                         \
-      for (size_t i = 0; i < p.count; i += 8 * WIDTH)                                              \
-        _Pragma("GCC unroll 8") for (size_t k = 0; k < 8; ++k) sums[k] =                           \
-            P##_add_ps(sums[k], P##_load_ps(p.from + i + k * WIDTH));                              \
-      for (size_t k = 0; k < 8; ++k) P##_store_ps(p.to + k * WIDTH, sums[k]);                      \
-    }                                                                                              \
-    [[gnu::target(TARGET)]] static void fma(Part p) {                                              \
-      VECTOR lanes[kLanes], a = P##_set1_ps(0.5f);                                                 \
-      for (int k = 0; k < kLanes; ++k) lanes[k] = P##_load_ps(p.from + k * WIDTH);                 \
-      for (long i = 0; i < kSteps; ++i)                                                            \
-        _Pragma("GCC unroll 12") for (int k = 0; k < kLanes; ++k) lanes[k] =                       \
-            P##_fmadd_ps(lanes[k], a, a);                                                          \
-      for (int k = 0; k < kLanes; ++k) P##_store_ps(p.to + k * WIDTH, lanes[k]);                   \
-    }                                                                                              \
-    static constexpr int width = WIDTH;                                                            \
+#define TN_LIMITS(NAME, TARGET, VECTOR, P, WIDTH)                                    \
+  struct NAME {                                                                      \
+    [[gnu::target(TARGET)]] static void copy(Part p) {                               \
+      for (size_t i = 0; i < p.count; i += (WIDTH))                                  \
+        P##_store_ps(p.to + i, P##_load_ps(p.from + i));                             \
+    }                                                                                \
+    [[gnu::target(TARGET)]] static void stream(Part p) {                             \
+      for (size_t i = 0; i < p.count; i += (WIDTH))                                  \
+        P##_stream_ps(p.to + i, P##_load_ps(p.from + i));                            \
+      _mm_sfence();                                                                  \
+    }                                                                                \
+    [[gnu::target(TARGET)]] static void read(Part p) {                               \
+      VECTOR sums[8] = {};                                                           \
+      for (size_t i = 0; i < p.count; i += 8 * (WIDTH))                              \
+        _Pragma("GCC unroll 8") for (size_t k = 0; k < 8; ++k) sums[k] =             \
+            P##_add_ps(sums[k], P##_load_ps(p.from + i + k * (WIDTH)));              \
+      for (size_t k = 0; k < 8; ++k) P##_store_ps(p.to + k * (WIDTH), sums[k]);      \
+    }                                                                                \
+    [[gnu::target(TARGET)]] static void fma(Part p) {                                \
+      VECTOR lanes[kLanes], a = P##_set1_ps(0.5f);                                   \
+      for (int k = 0; k < kLanes; ++k) lanes[k] = P##_load_ps(p.from + k * (WIDTH)); \
+      for (long i = 0; i < kSteps; ++i)                                              \
+        _Pragma("GCC unroll 12") for (int k = 0; k < kLanes; ++k) lanes[k] =         \
+            P##_fmadd_ps(lanes[k], a, a);                                            \
+      for (int k = 0; k < kLanes; ++k) P##_store_ps(p.to + k * (WIDTH), lanes[k]);   \
+    }                                                                                \
+    static constexpr int width = WIDTH;                                              \
   };
 TN_LIMITS(Avx512, "avx512f", __m512, _mm512, 16)
 TN_LIMITS(Avx2, "avx2,fma", __m256, _mm256, 8)

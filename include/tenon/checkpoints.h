@@ -69,7 +69,7 @@ class CheckpointPart {
   template <class T>
     requires(!std::is_arithmetic_v<T> && !std::is_convertible_v<const T&, std::string> &&
              !std::is_convertible_v<const T&, Tensor>)
-  CheckpointPart(std::string, const T&) {
+  CheckpointPart(const std::string&, const T&) {
     static_assert(!sizeof(T),
                   "a part of a checkpoint is a model, an optimizer or a struct with fields, in a "
                   "variable that is not const, or a number, text or a tensor");

@@ -107,13 +107,13 @@ class CompiledCall final : public flat::CompiledCall {
 
   template <class T>
   static size_t capacity(const T& value) {
+    size_t bytes = sizeof(T);
     if constexpr (requires {
                     value.capacity();
                     value.size();
                   })
-      return value.size() * (sizeof(*value.begin()) / sizeof(Tensor));
-    else
-      return sizeof(T) / sizeof(Tensor);
+      bytes = value.size() * sizeof(*value.begin());
+    return bytes / sizeof(Tensor);
   }
   template <class G, class T>
   void collect(size_t i, T& argument, size_t donated_arguments) {

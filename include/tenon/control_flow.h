@@ -167,7 +167,7 @@ auto fori_loop(const L& lower, const U& upper, const F& body, const C& carry,
   using Carry = typed::Value<C>;
   typed::check_callable<F, Tensor, Carry>();
   using State = std::pair<Tensor, Carry>;
-  auto next = [&](Tensor i, Carry at) { return State(add(i, 1), body(i, at)); };
+  auto next = [&](const Tensor& i, Carry at) { return State(add(i, 1), body(i, at)); };
   if constexpr (typed::IsCount<L> && typed::IsCount<U>) {
     if (Offset from = lower, to = upper; from.is_const() && to.is_const()) {
       int64_t first = from.value(), length = to.value() - first;

@@ -144,10 +144,10 @@ using SizedFunction = Callback<Tensors(const Tensors& args, const std::vector<Di
 namespace flat {
 
 /// `f` is called once, with parameters like `inputs`.
-Executable compile_ahead(const Function& f, std::vector<InputInfo> inputs,
-                         AheadSettings settings = {});
-Executable compile_ahead_sized(const SizedFunction& f, std::vector<InputInfo> inputs,
-                               AheadSettings settings = {});
+Executable compile_ahead(const Function& f, const std::vector<InputInfo>& inputs,
+                         const AheadSettings& settings = {});
+Executable compile_ahead_sized(const SizedFunction& f, const std::vector<InputInfo>& inputs,
+                               const AheadSettings& settings = {});
 
 }  // namespace flat
 

@@ -148,14 +148,16 @@ struct SignatureFrom<F, Parameters<P...>> {
 template <class Signature>
 struct Ahead {
   template <class F>
-  static ExecutableOf<Signature> make(const F&, std::vector<InputInfo>, AheadSettings) {
+  static ExecutableOf<Signature> make(const F&, const std::vector<InputInfo>&,
+                                      const AheadSettings&) {
     return ExecutableOf<Signature>(Executable(nullptr));
   }
 };
 template <class R, class... A>
 struct Ahead<R(A...)> {
   template <class F>
-  static ExecutableOf<R(A...)> make(const F& f, std::vector<InputInfo> inputs,
+  static ExecutableOf<R(A...)> make(const F& f,
+                                    std::vector<InputInfo> inputs,  // NOLINT(performance-*): named
                                     AheadSettings settings) {
     check_callable<F, A...>();
     static_assert(!(std::is_arithmetic_v<A> || ...),
@@ -175,6 +177,7 @@ struct Ahead<R(A...)> {
     }
     [[maybe_unused]] R fresh{};      // not in the trace, which a module cannot draw its weights in
     std::vector<std::string> names;  // of outputs
+    // NOLINTNEXTLINE(performance-unnecessary-value-param): Filling moves them, for most signatures
     auto on_list = [&](Tensors given) {
       if constexpr (takes_names<A...>) {
         at<0>(args) = inputs_by_name(inputs, given);

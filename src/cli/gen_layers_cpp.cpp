@@ -240,8 +240,9 @@ std::string cpp_constructor(const LayerDef& def) {
     tensors.push_back(format("&this->{}", t.name));
   }
   std::string made, zeros;
-  if (!args.settings.empty())
-    made += format("  [[maybe_unused]] {}Settings given = settings;\n", def.name);
+  auto is_of_copy = [](const std::string& field) { return field.starts_with("&given."); };
+  if (std::ranges::any_of(fields, is_of_copy))
+    made += format("  {}Settings given = settings;\n", def.name);
   made += pointer_array("void*", "fields", fields) + pointer_array("Tensor*", "tensors", tensors);
   made += format("  make_layer(layers::{}, {}, tensors, at);\n", def.name,
                  fields.empty() ? "nullptr" : "fields");

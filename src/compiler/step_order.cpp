@@ -135,8 +135,10 @@ std::vector<int32_t> least_growth_order(const Plan& plan) {
   Growth growth(plan);
   std::vector<size_t> waiting(plan.steps.size());
   std::vector<int32_t> ready, order;
-  for (size_t s = 0; s < plan.steps.size(); ++s)
-    if (!(waiting[s] = steps.before[s].size())) ready.push_back(static_cast<int32_t>(s));
+  for (size_t s = 0; s < plan.steps.size(); ++s) {
+    waiting[s] = steps.before[s].size();
+    if (waiting[s] == 0) ready.push_back(static_cast<int32_t>(s));
+  }
   while (!ready.empty()) {
     auto least = std::ranges::min_element(
         ready, {}, [&](int32_t step) { return std::pair(growth.of(step), step); });

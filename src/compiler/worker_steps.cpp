@@ -52,8 +52,10 @@ class Overlap {
 
   void run() {
     std::vector<int32_t> free;
-    for (size_t s = 0; s < missing_.size(); ++s)
-      if (!(missing_[s] = depends_.before[s].size())) free.push_back(static_cast<int32_t>(s));
+    for (size_t s = 0; s < missing_.size(); ++s) {
+      missing_[s] = depends_.before[s].size();
+      if (missing_[s] == 0) free.push_back(static_cast<int32_t>(s));
+    }
     for (int32_t s : free) make_ready(s);
     for (;;) {
       bool waits = !filling_.empty() || !started_.empty();

@@ -147,9 +147,9 @@ int64_t integer_item_of(const Tensor& x, int64_t least, uint64_t greatest,
 static void flush_quietly(const std::vector<Tensor>& tensors) {
   try {
     flush(tensors);
-  } catch (const Error&) {
-  } catch (const std::bad_alloc&) {
-  } catch (const Stopped&) {  // by stop_async
+  } catch (const Error&) {           // reported again
+  } catch (const std::bad_alloc&) {  // reported again
+  } catch (const Stopped&) {         // by stop_async
   }  // what a handler of the user throws goes on
 }
 

@@ -261,17 +261,17 @@ std::string Executable::to_text() const {
                        s.target, s.origin);
 }
 
-Executable flat::compile_ahead_sized(const SizedFunction& f, std::vector<InputInfo> inputs,
-                                     AheadSettings settings) {
+Executable flat::compile_ahead_sized(const SizedFunction& f, const std::vector<InputInfo>& inputs,
+                                     const AheadSettings& settings) {
   return Executable(SharedPtr<Executable::State>::make(program_of(f, inputs, settings)));
 }
 
-Executable flat::compile_ahead(const Function& f, std::vector<InputInfo> inputs,
-                               AheadSettings settings) {
+Executable flat::compile_ahead(const Function& f, const std::vector<InputInfo>& inputs,
+                               const AheadSettings& settings) {
   if (std::ranges::any_of(inputs, &InputInfo::is_size))
     fail("compile_ahead: inputs that are sizes need compile_ahead_sized");
   return compile_ahead_sized([&f](const Tensors& args, const std::vector<Dim>&) { return f(args); },
-                             std::move(inputs), std::move(settings));
+                             inputs, settings);
 }
 
 void typed::check_counts(const Executable& executable, int64_t inputs, int64_t outputs) {

@@ -1,6 +1,7 @@
 #include "ir/attrs.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <mutex>
 #include <unordered_set>
@@ -14,8 +15,11 @@
 
 namespace tn {
 
-static bool same(const Scalar& a, const Scalar& b) {  // by bits: 0 and -0 differ, a NaN is itself
-  return a.kind == b.kind && a.integer == b.integer && std::memcmp(&a.real, &b.real, 16) == 0;
+static bool same(double a, double b) {  // 0 and -0 differ, a NaN is itself
+  return std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b);
+}
+static bool same(const Scalar& a, const Scalar& b) {
+  return a.kind == b.kind && a.integer == b.integer && same(a.real, b.real) && same(a.imag, b.imag);
 }
 template <class T>
 static bool same(const T& a, const T& b) {
@@ -23,7 +27,6 @@ static bool same(const T& a, const T& b) {
 }
 static bool same(Dim a, Dim b) { return identical(a, b); }
 static bool same(const Shape& a, const Shape& b) { return identical(a, b); }
-static bool same(double a, double b) { return std::memcmp(&a, &b, 8) == 0; }
 
 static uint64_t hash_value(bool v) { return v; }
 static uint64_t hash_value(int64_t v) { return static_cast<uint64_t>(v); }
@@ -204,7 +207,7 @@ const Attrs* intern(const AttrKind& kind, const void* value) {
       throw;
     }
     if (is_among_first(table.all.size() - 1)) make_lasting(made.get());
-    made.release();
+    (void)made.release();
   }
   hand_out(*at);
   return *at;

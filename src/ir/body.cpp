@@ -99,7 +99,7 @@ GraphRef intern(Graph graph) {
   auto [at, added] = bodies().table.insert(made.get());
   if (added) {
     if (is_among_first(bodies().table.size() - 1)) make_lasting(made.get());
-    made.release();
+    (void)made.release();
   }
   hand_out(*at);
   return GraphRef(*at);

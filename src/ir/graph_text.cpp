@@ -277,7 +277,9 @@ class Parser {
         ++at;
       else if (text[at] == '"')
         quoted = !quoted;
-      else if (!quoted && (open += (text[at] == '{') - (text[at] == '}')) == 0)
+      else if (!quoted && text[at] == '{')
+        ++open;
+      else if (!quoted && text[at] == '}' && --open == 0)
         return at;
     }
     return text.npos;

@@ -65,7 +65,6 @@ PolyId PolyTable::compute_atom_bound(const Atom& atom, bool upper) {
   auto bound_of = [&](PolyId p) { return bound(p, upper).value_or(kNoPoly); };
   switch (atom.kind) {
     case AtomKind::axis:
-      return upper ? bound_of(add_constant(atom.b, -1)) : 0;
     case AtomKind::mod:
       return upper ? bound_of(add_constant(atom.b, -1)) : 0;
     case AtomKind::div: {

@@ -102,7 +102,7 @@ void RegionsOfDerivatives::move_to(Node& node) {
     }
     derivatives = known->second;
   }
-  exchange_region(derivatives ? std::move(derivatives) : outer_);
+  exchange_region(derivatives ? derivatives : outer_);
 }
 
 }  // namespace tn

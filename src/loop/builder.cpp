@@ -28,7 +28,7 @@ PolyId Builder::value_index(S value, Dim extent) {
 }
 
 S Builder::push(Value value) {
-  kernel_.values.push_back(std::move(value));
+  kernel_.values.push_back(value);
   return {this, static_cast<ValueId>(kernel_.values.size()) - 1};
 }
 

@@ -27,8 +27,8 @@ template <class F, class V>
   if constexpr (std::is_same_v<F, Mul>) acc = acc * x;
   if constexpr (std::is_same_v<F, And>) acc = acc & x;
   if constexpr (std::is_same_v<F, Or>) acc = acc | x;
-  if constexpr (std::is_same_v<F, Max>) acc = (acc > x) | (acc != acc) ? acc : x;
-  if constexpr (std::is_same_v<F, Min>) acc = (acc < x) | (acc != acc) ? acc : x;
+  if constexpr (std::is_same_v<F, Max>) acc = ((acc > x) | (acc != acc)) ? acc : x;
+  if constexpr (std::is_same_v<F, Min>) acc = ((acc < x) | (acc != acc)) ? acc : x;
 }
 
 template <class F, class T>
@@ -159,7 +159,7 @@ void arg_run(void* best, int64_t* index, const void* src, int64_t n, int64_t fir
     Mask found = 0;
     for (int64_t k = 0; k < kLanes; ++k) {
       T x = in[i + k];
-      found |= (x == top) | (x != x) ? Mask{1} : Mask{0};
+      found |= ((x == top) | (x != x)) ? Mask{1} : Mask{0};
     }
     if (found) break;
   }

@@ -56,7 +56,8 @@ FrameScope::FrameScope(const BlockProgram& p, void* const* buffers, const Scalar
   void** slots = reinterpret_cast<void**>(memory_.data);
   std::byte* base = memory_.data + slot_bytes(p);
   size_t constants = p.constant_slots.size();
-  if (constants > 0) std::memcpy(slots, p.constant_slots.data(), constants * sizeof(void*));
+  const void* first = static_cast<const void*>(p.constant_slots.data());
+  if (constants > 0) std::memcpy(memory_.data, first, constants * sizeof(void*));
   for (size_t i = 0; i < p.register_slots.size(); ++i)
     slots[constants + i] = base + p.register_slots[i];
   frame = {&p, buffers, arguments, slots, base};

@@ -38,7 +38,7 @@ class MathExpansion {
     if (operands > 0) v.a = number(v.a);
     if (operands > 1) v.b = number(v.b);
     if (operands > 2) v.c = number(v.c);
-    b_.kernel().values.push_back(std::move(v));
+    b_.kernel().values.push_back(v);
     return static_cast<ValueId>(b_.kernel().values.size()) - 1;
   }
 

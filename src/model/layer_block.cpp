@@ -100,7 +100,7 @@ std::string LayerOf::shape(std::string_view pattern, bool has_channels) const {
     if (f && f->kind == FieldKind::ints && !left_open(def, *f))
       for (int64_t size : *static_cast<Ints*>(f->at))
         sizes.push_back(size == -1 ? "_" : format("{}", size));
-    else if (f && f->set)
+    else if (f && f->set != nullptr)
       sizes.push_back(format("{}", *static_cast<int64_t*>(f->at)));
     else
       sizes.emplace_back(word);

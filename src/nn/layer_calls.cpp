@@ -120,7 +120,7 @@ bool is_presence(const LayerDef& def, std::string_view attribute) {
 
 bool is_size(const LayerDef& def, const Field& field) {
   bool integers = field.kind == FieldKind::integer || field.kind == FieldKind::ints;
-  if (!integers || field.set) return false;
+  if (!integers || field.set != nullptr) return false;
   for (const TensorDef& t : def.tensors)
     if (has_word(t.shape, field.name)) return true;
   for (const FunctionDef& function : def.functions)

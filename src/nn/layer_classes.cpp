@@ -154,7 +154,6 @@ Tensor AdaptiveMaxPool3d::operator()(const Operand& x) const {
 
 AvgPool1d::AvgPool1d(const Ints& kernel_size, const AvgPool1dSettings& settings, Place at)
     : kernel_size(kernel_size), stride(settings.stride), padding(settings.padding), count_include_pad(settings.count_include_pad), channels_last(settings.channels_last) {
-  [[maybe_unused]] AvgPool1dSettings given = settings;
   void* fields[] = {&this->kernel_size, &this->stride, &this->padding, &this->count_include_pad, &this->channels_last};
   std::span<Tensor* const> tensors;
   make_layer(layers::AvgPool1d, fields, tensors, at);
@@ -174,7 +173,6 @@ Tensor AvgPool1d::operator()(const Operand& x) const {
 
 AvgPool2d::AvgPool2d(const Ints& kernel_size, const AvgPool2dSettings& settings, Place at)
     : kernel_size(kernel_size), stride(settings.stride), padding(settings.padding), count_include_pad(settings.count_include_pad), channels_last(settings.channels_last) {
-  [[maybe_unused]] AvgPool2dSettings given = settings;
   void* fields[] = {&this->kernel_size, &this->stride, &this->padding, &this->count_include_pad, &this->channels_last};
   std::span<Tensor* const> tensors;
   make_layer(layers::AvgPool2d, fields, tensors, at);
@@ -194,7 +192,6 @@ Tensor AvgPool2d::operator()(const Operand& x) const {
 
 AvgPool3d::AvgPool3d(const Ints& kernel_size, const AvgPool3dSettings& settings, Place at)
     : kernel_size(kernel_size), stride(settings.stride), padding(settings.padding), count_include_pad(settings.count_include_pad), channels_last(settings.channels_last) {
-  [[maybe_unused]] AvgPool3dSettings given = settings;
   void* fields[] = {&this->kernel_size, &this->stride, &this->padding, &this->count_include_pad, &this->channels_last};
   std::span<Tensor* const> tensors;
   make_layer(layers::AvgPool3d, fields, tensors, at);
@@ -254,7 +251,7 @@ Tensor BCEWithLogitsLoss::operator()(const Operand& input, const Operand& target
 
 BatchNorm::BatchNorm(int64_t num_features, const BatchNormSettings& settings, Place at)
     : num_features(num_features), eps(settings.eps), momentum(settings.momentum), channels_last(settings.channels_last) {
-  [[maybe_unused]] BatchNormSettings given = settings;
+  BatchNormSettings given = settings;
   void* fields[] = {&this->num_features, &this->eps, &this->momentum, &given.affine, &given.track_running_stats, &this->channels_last};
   Tensor* tensors[] = {&this->weight, &this->bias, &this->running_mean, &this->running_var};
   make_layer(layers::BatchNorm, fields, tensors, at);
@@ -286,7 +283,7 @@ Tensor BatchNorm::operator()(const Operand& x) const {
 
 BatchNorm1d::BatchNorm1d(int64_t num_features, const BatchNorm1dSettings& settings, Place at)
     : num_features(num_features), eps(settings.eps), momentum(settings.momentum), channels_last(settings.channels_last) {
-  [[maybe_unused]] BatchNorm1dSettings given = settings;
+  BatchNorm1dSettings given = settings;
   void* fields[] = {&this->num_features, &this->eps, &this->momentum, &given.affine, &given.track_running_stats, &this->channels_last};
   Tensor* tensors[] = {&this->weight, &this->bias, &this->running_mean, &this->running_var};
   make_layer(layers::BatchNorm1d, fields, tensors, at);
@@ -318,7 +315,7 @@ Tensor BatchNorm1d::operator()(const Operand& x) const {
 
 BatchNorm2d::BatchNorm2d(int64_t num_features, const BatchNorm2dSettings& settings, Place at)
     : num_features(num_features), eps(settings.eps), momentum(settings.momentum), channels_last(settings.channels_last) {
-  [[maybe_unused]] BatchNorm2dSettings given = settings;
+  BatchNorm2dSettings given = settings;
   void* fields[] = {&this->num_features, &this->eps, &this->momentum, &given.affine, &given.track_running_stats, &this->channels_last};
   Tensor* tensors[] = {&this->weight, &this->bias, &this->running_mean, &this->running_var};
   make_layer(layers::BatchNorm2d, fields, tensors, at);
@@ -350,7 +347,7 @@ Tensor BatchNorm2d::operator()(const Operand& x) const {
 
 BatchNorm3d::BatchNorm3d(int64_t num_features, const BatchNorm3dSettings& settings, Place at)
     : num_features(num_features), eps(settings.eps), momentum(settings.momentum), channels_last(settings.channels_last) {
-  [[maybe_unused]] BatchNorm3dSettings given = settings;
+  BatchNorm3dSettings given = settings;
   void* fields[] = {&this->num_features, &this->eps, &this->momentum, &given.affine, &given.track_running_stats, &this->channels_last};
   Tensor* tensors[] = {&this->weight, &this->bias, &this->running_mean, &this->running_var};
   make_layer(layers::BatchNorm3d, fields, tensors, at);
@@ -535,7 +532,7 @@ Tensor ConstantPad3d::operator()(const Operand& x) const {
 
 Conv::Conv(int64_t in_channels, int64_t out_channels, const Ints& kernel_size, const ConvSettings& settings, Place at)
     : in_channels(in_channels), out_channels(out_channels), kernel_size(kernel_size), stride(settings.stride), padding(settings.padding), padding_by(choice_of(layers::Conv, 5, settings.padding_by, at)), dilation(settings.dilation), groups(settings.groups), padding_mode(choice_of(layers::Conv, 9, settings.padding_mode, at)), channels_last(settings.channels_last) {
-  [[maybe_unused]] ConvSettings given = settings;
+  ConvSettings given = settings;
   void* fields[] = {&this->in_channels, &this->out_channels, &this->kernel_size, &this->stride, &this->padding, &this->padding_by, &this->dilation, &this->groups, &given.bias, &this->padding_mode, &this->channels_last};
   Tensor* tensors[] = {&this->weight, &this->bias};
   make_layer(layers::Conv, fields, tensors, at);
@@ -555,7 +552,7 @@ Tensor Conv::operator()(const Operand& x) const {
 
 Conv1d::Conv1d(int64_t in_channels, int64_t out_channels, const Ints& kernel_size, const Conv1dSettings& settings, Place at)
     : in_channels(in_channels), out_channels(out_channels), kernel_size(kernel_size), stride(settings.stride), padding(settings.padding), padding_by(choice_of(layers::Conv1d, 5, settings.padding_by, at)), dilation(settings.dilation), groups(settings.groups), padding_mode(choice_of(layers::Conv1d, 9, settings.padding_mode, at)), channels_last(settings.channels_last) {
-  [[maybe_unused]] Conv1dSettings given = settings;
+  Conv1dSettings given = settings;
   void* fields[] = {&this->in_channels, &this->out_channels, &this->kernel_size, &this->stride, &this->padding, &this->padding_by, &this->dilation, &this->groups, &given.bias, &this->padding_mode, &this->channels_last};
   Tensor* tensors[] = {&this->weight, &this->bias};
   make_layer(layers::Conv1d, fields, tensors, at);
@@ -575,7 +572,7 @@ Tensor Conv1d::operator()(const Operand& x) const {
 
 Conv2d::Conv2d(int64_t in_channels, int64_t out_channels, const Ints& kernel_size, const Conv2dSettings& settings, Place at)
     : in_channels(in_channels), out_channels(out_channels), kernel_size(kernel_size), stride(settings.stride), padding(settings.padding), padding_by(choice_of(layers::Conv2d, 5, settings.padding_by, at)), dilation(settings.dilation), groups(settings.groups), padding_mode(choice_of(layers::Conv2d, 9, settings.padding_mode, at)), channels_last(settings.channels_last) {
-  [[maybe_unused]] Conv2dSettings given = settings;
+  Conv2dSettings given = settings;
   void* fields[] = {&this->in_channels, &this->out_channels, &this->kernel_size, &this->stride, &this->padding, &this->padding_by, &this->dilation, &this->groups, &given.bias, &this->padding_mode, &this->channels_last};
   Tensor* tensors[] = {&this->weight, &this->bias};
   make_layer(layers::Conv2d, fields, tensors, at);
@@ -595,7 +592,7 @@ Tensor Conv2d::operator()(const Operand& x) const {
 
 Conv3d::Conv3d(int64_t in_channels, int64_t out_channels, const Ints& kernel_size, const Conv3dSettings& settings, Place at)
     : in_channels(in_channels), out_channels(out_channels), kernel_size(kernel_size), stride(settings.stride), padding(settings.padding), padding_by(choice_of(layers::Conv3d, 5, settings.padding_by, at)), dilation(settings.dilation), groups(settings.groups), padding_mode(choice_of(layers::Conv3d, 9, settings.padding_mode, at)), channels_last(settings.channels_last) {
-  [[maybe_unused]] Conv3dSettings given = settings;
+  Conv3dSettings given = settings;
   void* fields[] = {&this->in_channels, &this->out_channels, &this->kernel_size, &this->stride, &this->padding, &this->padding_by, &this->dilation, &this->groups, &given.bias, &this->padding_mode, &this->channels_last};
   Tensor* tensors[] = {&this->weight, &this->bias};
   make_layer(layers::Conv3d, fields, tensors, at);
@@ -615,7 +612,7 @@ Tensor Conv3d::operator()(const Operand& x) const {
 
 ConvTranspose::ConvTranspose(int64_t in_channels, int64_t out_channels, const Ints& kernel_size, const ConvTransposeSettings& settings, Place at)
     : in_channels(in_channels), out_channels(out_channels), kernel_size(kernel_size), stride(settings.stride), padding(settings.padding), output_padding(settings.output_padding), groups(settings.groups), dilation(settings.dilation), channels_last(settings.channels_last) {
-  [[maybe_unused]] ConvTransposeSettings given = settings;
+  ConvTransposeSettings given = settings;
   void* fields[] = {&this->in_channels, &this->out_channels, &this->kernel_size, &this->stride, &this->padding, &this->output_padding, &this->groups, &given.bias, &this->dilation, &this->channels_last};
   Tensor* tensors[] = {&this->weight, &this->bias};
   make_layer(layers::ConvTranspose, fields, tensors, at);
@@ -635,7 +632,7 @@ Tensor ConvTranspose::operator()(const Operand& x) const {
 
 ConvTranspose1d::ConvTranspose1d(int64_t in_channels, int64_t out_channels, const Ints& kernel_size, const ConvTranspose1dSettings& settings, Place at)
     : in_channels(in_channels), out_channels(out_channels), kernel_size(kernel_size), stride(settings.stride), padding(settings.padding), output_padding(settings.output_padding), groups(settings.groups), dilation(settings.dilation), channels_last(settings.channels_last) {
-  [[maybe_unused]] ConvTranspose1dSettings given = settings;
+  ConvTranspose1dSettings given = settings;
   void* fields[] = {&this->in_channels, &this->out_channels, &this->kernel_size, &this->stride, &this->padding, &this->output_padding, &this->groups, &given.bias, &this->dilation, &this->channels_last};
   Tensor* tensors[] = {&this->weight, &this->bias};
   make_layer(layers::ConvTranspose1d, fields, tensors, at);
@@ -655,7 +652,7 @@ Tensor ConvTranspose1d::operator()(const Operand& x) const {
 
 ConvTranspose2d::ConvTranspose2d(int64_t in_channels, int64_t out_channels, const Ints& kernel_size, const ConvTranspose2dSettings& settings, Place at)
     : in_channels(in_channels), out_channels(out_channels), kernel_size(kernel_size), stride(settings.stride), padding(settings.padding), output_padding(settings.output_padding), groups(settings.groups), dilation(settings.dilation), channels_last(settings.channels_last) {
-  [[maybe_unused]] ConvTranspose2dSettings given = settings;
+  ConvTranspose2dSettings given = settings;
   void* fields[] = {&this->in_channels, &this->out_channels, &this->kernel_size, &this->stride, &this->padding, &this->output_padding, &this->groups, &given.bias, &this->dilation, &this->channels_last};
   Tensor* tensors[] = {&this->weight, &this->bias};
   make_layer(layers::ConvTranspose2d, fields, tensors, at);
@@ -675,7 +672,7 @@ Tensor ConvTranspose2d::operator()(const Operand& x) const {
 
 ConvTranspose3d::ConvTranspose3d(int64_t in_channels, int64_t out_channels, const Ints& kernel_size, const ConvTranspose3dSettings& settings, Place at)
     : in_channels(in_channels), out_channels(out_channels), kernel_size(kernel_size), stride(settings.stride), padding(settings.padding), output_padding(settings.output_padding), groups(settings.groups), dilation(settings.dilation), channels_last(settings.channels_last) {
-  [[maybe_unused]] ConvTranspose3dSettings given = settings;
+  ConvTranspose3dSettings given = settings;
   void* fields[] = {&this->in_channels, &this->out_channels, &this->kernel_size, &this->stride, &this->padding, &this->output_padding, &this->groups, &given.bias, &this->dilation, &this->channels_last};
   Tensor* tensors[] = {&this->weight, &this->bias};
   make_layer(layers::ConvTranspose3d, fields, tensors, at);
@@ -695,7 +692,6 @@ Tensor ConvTranspose3d::operator()(const Operand& x) const {
 
 CrossEntropyLoss::CrossEntropyLoss(const CrossEntropyLossSettings& settings, Place at)
     : label_smoothing(settings.label_smoothing), ignore_index(settings.ignore_index), reduction(choice_of(layers::CrossEntropyLoss, 2, settings.reduction, at)), axis(settings.axis), weight(settings.weight) {
-  [[maybe_unused]] CrossEntropyLossSettings given = settings;
   void* fields[] = {&this->label_smoothing, &this->ignore_index, &this->reduction, &this->axis};
   Tensor* tensors[] = {&this->weight};
   make_layer(layers::CrossEntropyLoss, fields, tensors, at);
@@ -1340,7 +1336,6 @@ Tensor MarginRankingLoss::operator()(const Operand& input1, const Operand& input
 
 MaxPool1d::MaxPool1d(const Ints& kernel_size, const MaxPool1dSettings& settings, Place at)
     : kernel_size(kernel_size), stride(settings.stride), padding(settings.padding), dilation(settings.dilation), channels_last(settings.channels_last) {
-  [[maybe_unused]] MaxPool1dSettings given = settings;
   void* fields[] = {&this->kernel_size, &this->stride, &this->padding, &this->dilation, &this->channels_last};
   std::span<Tensor* const> tensors;
   make_layer(layers::MaxPool1d, fields, tensors, at);
@@ -1360,7 +1355,6 @@ Tensor MaxPool1d::operator()(const Operand& x) const {
 
 MaxPool2d::MaxPool2d(const Ints& kernel_size, const MaxPool2dSettings& settings, Place at)
     : kernel_size(kernel_size), stride(settings.stride), padding(settings.padding), dilation(settings.dilation), channels_last(settings.channels_last) {
-  [[maybe_unused]] MaxPool2dSettings given = settings;
   void* fields[] = {&this->kernel_size, &this->stride, &this->padding, &this->dilation, &this->channels_last};
   std::span<Tensor* const> tensors;
   make_layer(layers::MaxPool2d, fields, tensors, at);
@@ -1380,7 +1374,6 @@ Tensor MaxPool2d::operator()(const Operand& x) const {
 
 MaxPool3d::MaxPool3d(const Ints& kernel_size, const MaxPool3dSettings& settings, Place at)
     : kernel_size(kernel_size), stride(settings.stride), padding(settings.padding), dilation(settings.dilation), channels_last(settings.channels_last) {
-  [[maybe_unused]] MaxPool3dSettings given = settings;
   void* fields[] = {&this->kernel_size, &this->stride, &this->padding, &this->dilation, &this->channels_last};
   std::span<Tensor* const> tensors;
   make_layer(layers::MaxPool3d, fields, tensors, at);
@@ -1416,7 +1409,6 @@ Tensor Mish::operator()(const Operand& x) const {
 
 NLLLoss::NLLLoss(const NLLLossSettings& settings, Place at)
     : ignore_index(settings.ignore_index), reduction(choice_of(layers::NLLLoss, 1, settings.reduction, at)), axis(settings.axis), weight(settings.weight) {
-  [[maybe_unused]] NLLLossSettings given = settings;
   void* fields[] = {&this->ignore_index, &this->reduction, &this->axis};
   Tensor* tensors[] = {&this->weight};
   make_layer(layers::NLLLoss, fields, tensors, at);
@@ -1763,7 +1755,6 @@ Tensor Sigmoid::operator()(const Operand& x) const {
 
 SinusoidalPositionalEncoding::SinusoidalPositionalEncoding(int64_t dims, const SinusoidalPositionalEncodingSettings& settings, Place at)
     : dims(dims), min_freq(settings.min_freq), max_freq(settings.max_freq), scale(settings.scale), cos_first(settings.cos_first), full_turns(settings.full_turns) {
-  [[maybe_unused]] SinusoidalPositionalEncodingSettings given = settings;
   void* fields[] = {&this->dims, &this->min_freq, &this->max_freq, &this->scale, &this->cos_first, &this->full_turns};
   std::span<Tensor* const> tensors;
   make_layer(layers::SinusoidalPositionalEncoding, fields, tensors, at);
@@ -1927,7 +1918,6 @@ Tensor Tanh::operator()(const Operand& x) const {
 
 TripletMarginLoss::TripletMarginLoss(const TripletMarginLossSettings& settings, Place at)
     : axis(settings.axis), p(settings.p), margin(settings.margin), eps(settings.eps), reduction(choice_of(layers::TripletMarginLoss, 4, settings.reduction, at)) {
-  [[maybe_unused]] TripletMarginLossSettings given = settings;
   void* fields[] = {&this->axis, &this->p, &this->margin, &this->eps, &this->reduction};
   std::span<Tensor* const> tensors;
   make_layer(layers::TripletMarginLoss, fields, tensors, at);
@@ -2007,7 +1997,7 @@ Tensor ZeroPad3d::operator()(const Operand& x) const {
 MultiHeadAttention::MultiHeadAttention(int64_t dims, int64_t num_heads, const MultiHeadAttentionSettings& settings, Place at)
     : dims(dims), num_heads(num_heads), key_dims(settings.key_dims), value_dims(settings.value_dims), batch_first(settings.batch_first), out_proj([&] {
   LocScope scope(at);
-  [[maybe_unused]] MultiHeadAttentionSettings given = settings;
+  MultiHeadAttentionSettings given = settings;
   void* fields[] = {&this->dims, &this->num_heads, &given.bias, &this->key_dims, &this->value_dims, &this->batch_first};
   Tensor* tensors[] = {&this->in_proj_weight, &this->q_proj_weight, &this->k_proj_weight, &this->v_proj_weight, &this->in_proj_bias};
   make_layer(layers::MultiHeadAttention, fields, tensors, at);

@@ -235,7 +235,10 @@ static void take(const Field& field, const void* given, std::string_view optimiz
   auto read = [&]<class T>(T) {
     return field.set ? static_cast<const Maybe<T>*>(given)->value : *static_cast<const T*>(given);
   };
-  if (field.set && !(*field.set = *static_cast<const bool*>(given))) return;
+  if (field.set) {
+    *field.set = *static_cast<const bool*>(given);
+    if (!*field.set) return;
+  }
   visit_field(field, [&]<class T>(T& to) {
     if constexpr (std::is_same_v<T, uint8_t>)
       to = choice_of(field, read(std::string_view()), optimizer);

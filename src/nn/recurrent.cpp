@@ -105,7 +105,7 @@ Tensors Recurrent::all_layers(Tensor x, const Tensors& first, bool training,
   return made;
 }
 
-Tensors Recurrent::run(const Operand& given, Tensors state, bool training, int states,
+Tensors Recurrent::run(const Operand& given, const Tensors& state, bool training, int states,
                        const Step& step) const {
   Tensor x = taken(given);
   bool moves = !settings.batch_first && x.rank() > 2;

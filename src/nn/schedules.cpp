@@ -48,14 +48,15 @@ Schedule join_schedules(std::vector<Schedule> schedules, std::vector<int64_t> bo
          schedules.size(), boundaries.size());
   if (!std::ranges::is_sorted(boundaries))
     fail("join_schedules: the boundaries do not increase: {}", join(boundaries, ", "));
-  return [=](const Tensor& step) {
-    Tensor rate = schedules[0](step);
-    for (size_t i = 0; i < boundaries.size(); ++i) {
-      Tensor next = schedules[i + 1](maximum(step - boundaries[i], 0));
-      rate = where(step < boundaries[i], rate, next);
-    }
-    return rate;
-  };
+  return
+      [schedules = std::move(schedules), boundaries = std::move(boundaries)](const Tensor& step) {
+        Tensor rate = schedules[0](step);
+        for (size_t i = 0; i < boundaries.size(); ++i) {
+          Tensor next = schedules[i + 1](maximum(step - boundaries[i], 0));
+          rate = where(step < boundaries[i], rate, next);
+        }
+        return rate;
+      };
 }
 
 }  // namespace tn::optim

@@ -19,7 +19,7 @@ auto restored(const F& f, G restore) {
     } catch (...) {
       try {
         restore();
-      } catch (const std::exception&) {
+      } catch (const std::exception&) {  // the error of `f` is reported
       }
       throw;
     }
@@ -292,7 +292,7 @@ Tensors StateCalls::Impl::traced(flat::CompiledCall& call, const Tensors& all) {
   });
 }
 
-StateCalls::StateCalls(std::vector<StatePart> state, CompileSettings settings,
+StateCalls::StateCalls(std::vector<StatePart> state, const CompileSettings& settings,
                        const std::source_location& at)
     : impl_(new Impl{state, {}, flat::CompiledFunction(settings, at)}) {
   impl_->state = [parts = std::move(state)](Visitor& v) {

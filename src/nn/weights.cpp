@@ -28,7 +28,7 @@ std::string difference(const std::string& name, const Type& wanted, const Type& 
 
 /// Takes what `mine` has too out of `given`; the names that are left, on both sides, and what
 /// differs are `problems`.
-TensorMap matched(TensorMap mine, TensorMap given, bool strict, bool any_dtype,
+TensorMap matched(const TensorMap& mine, TensorMap given, bool strict, bool any_dtype,
                   std::vector<std::string>& problems) {
   TensorMap fitting, missing;
   for (const auto& [name, tensor] : mine) {
@@ -59,7 +59,7 @@ TensorMap prepared(const std::string& what, TensorMap given, const LoadWeights& 
     std::string new_name = how.rename ? how.rename(name) : name;
     if (new_name.empty()) continue;
     bool converted = how.dtype && info(tensor.dtype()).kind == Kind::floating;
-    Tensor value = converted ? astype(tensor, *how.dtype) : tensor;
+    Tensor value = converted ? astype(tensor, *how.dtype) : std::move(tensor);
     if (!made.emplace(new_name, std::move(value)).second)
       fail("{}: rename: two weights become {}", what, new_name);
   }

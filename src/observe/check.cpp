@@ -132,7 +132,9 @@ class Checker {
     if (made_by == maker_.end()) return false;
     for (Val in : graph_.in(graph_.ops[index(made_by->second)])) {
       auto known = std::ranges::find(before, in);
-      if (known == before.end() || !(found = differs(in))) continue;
+      if (known == before.end()) continue;
+      found = differs(in);
+      if (!found) continue;
       at = static_cast<size_t>(known - before.begin());
       return true;
     }

@@ -197,7 +197,8 @@ Tensors matrix_power_body(const PowerAttrs& a, const Tensors& in) {
   Tensor product;
   for (uint64_t rest = a.n < 0 ? -static_cast<uint64_t>(a.n) : static_cast<uint64_t>(a.n); rest;) {
     if (rest & 1) product = product.defined() ? tn::matmul(product, x) : x;
-    if (rest >>= 1) x = tn::matmul(x, x);
+    rest >>= 1;
+    if (rest) x = tn::matmul(x, x);
   }
   return {product};
 }

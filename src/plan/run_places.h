@@ -21,7 +21,8 @@ inline thread_local RunPlaces run_places;
 
 class RunPlacesScope {
  public:
-  explicit RunPlacesScope(RunPlaces places) : before_(std::exchange(run_places, places)) {}
+  explicit RunPlacesScope(RunPlaces places)
+      : before_(std::exchange(run_places, std::move(places))) {}
   ~RunPlacesScope() { run_places = std::move(before_); }
   RunPlacesScope(const RunPlacesScope&) = delete;
 

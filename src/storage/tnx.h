@@ -87,7 +87,7 @@ class File {
   /// access.
   static std::shared_ptr<const File> open(const std::string& path);
   /// Over bytes in memory; `name` for messages.
-  static std::shared_ptr<const File> over(std::string bytes, std::string name = "bytes");
+  static std::shared_ptr<const File> over(std::string_view bytes, std::string name = "bytes");
   ~File();
 
   const std::string& name() const;

@@ -203,7 +203,7 @@ std::shared_ptr<const File> File::open(const std::string& path) {
   return std::shared_ptr<const File>(new File(std::move(state)));
 }
 
-std::shared_ptr<const File> File::over(std::string bytes, std::string name) {
+std::shared_ptr<const File> File::over(std::string_view bytes, std::string name) {
   auto state = std::make_unique<State>(InputFile::over(bytes, std::move(name)));
   return std::shared_ptr<const File>(new File(std::move(state)));
 }

@@ -99,7 +99,8 @@ Function jacfwd(Function f, std::vector<int> argnums, Names names) {
 }
 
 Function hessian(Function f, std::vector<int> argnums) {
-  return jacfwd(grad(std::move(f), argnums), argnums, {"hessian"});
+  Function gradient = grad(std::move(f), argnums);
+  return jacfwd(std::move(gradient), std::move(argnums), {"hessian"});
 }
 
 }  // namespace tn::flat

@@ -166,8 +166,9 @@ void MachinesTransport::reduce_in_slices(const CollectiveCall& call) {
 }
 
 /// A slice is divided again between the machines: each folds its part, and all gather the results.
-void MachinesTransport::reduce_slice(const CollectiveCall& call, std::vector<const void*> operands,
-                                     int64_t count, std::byte* out) {
+void MachinesTransport::reduce_slice(const CollectiveCall& call,
+                                     const std::vector<const void*>& operands, int64_t count,
+                                     std::byte* out) {
   int64_t width = width_of(call.element), wide = width_of(wide_of(call.element));
   auto size_for = [&](int machine, int64_t of) {
     return static_cast<size_t>(roots_on(machine) * of * wide);

@@ -62,8 +62,8 @@ class MachinesTransport final : public SharedTransport {
   void scatter_sums(const CollectiveCall& call, int64_t bytes);
   void exchange_all(const CollectiveCall& call, int64_t bytes);
   void broadcast_all(const CollectiveCall& call, int64_t bytes);
-  void reduce_slice(const CollectiveCall& call, std::vector<const void*> operands, int64_t count,
-                    std::byte* out);
+  void reduce_slice(const CollectiveCall& call, const std::vector<const void*>& operands,
+                    int64_t count, std::byte* out);
 
   /// The roots of this machine from the operands of its workers, one after the other.
   void fold_roots(const CollectiveCall& call, const std::vector<const void*>& operands,

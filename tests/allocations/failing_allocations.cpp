@@ -43,9 +43,9 @@ __thread long counted = 0;
 
 bool fails() {
   ++counted;
-  if (left == kNever || left-- > 0) return false;
-  left = kNever;
-  return true;
+  if (left == kNever) return false;
+  --left;
+  return left == kNever;
 }
 
 }  // namespace

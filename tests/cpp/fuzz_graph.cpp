@@ -119,8 +119,8 @@ class Drawing {
                   : kind < 65 ? along_axes()
                   : kind < 80 ? moved()
                               : by_sample());
-    } catch (const UserError&) {  // what was drawn does not fit together
-    } catch (const Unsupported&) {
+    } catch (const UserError&) {    // what was drawn does not fit together
+    } catch (const Unsupported&) {  // likewise
     }
     if (hints_) hints_->guards.clear();
     return false;

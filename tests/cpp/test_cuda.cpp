@@ -269,8 +269,8 @@ static constexpr bool are_alike(R (*)(A...), S (*)(B...)) {
 }
 
 TEST_CASE("cuda: declarations are those of cuda.h") {
-#define TN_ALIKE(name, params)                                          \
-  static_assert(are_alike(static_cast<cuda::Result(*) params>(nullptr), \
+#define TN_ALIKE(name, params)                                       \
+  static_assert(are_alike(std::add_pointer_t<cuda::Result params>(), \
                           static_cast<decltype(&::name)>(nullptr)));
   using cuda::Address, cuda::Context, cuda::DeviceNumber, cuda::EventHandle, cuda::Function,
       cuda::Graph, cuda::GraphExec, cuda::GraphNode, cuda::KernelNode, cuda::MemoryPool,

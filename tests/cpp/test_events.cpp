@@ -74,7 +74,7 @@ TEST_CASE("events: names are cut, compilations tell how they end") {
   try {
     CompileEvents events(2, "f");
     throw 1;
-  } catch (int) {
+  } catch (int) {  // only the event is of interest
   }
   for (Watcher* w : {&failed, &complete, &starting}) w->stop();
   CHECK(starting.events.size() == 2);

@@ -239,7 +239,7 @@ TEST_CASE("graph: broken text ends in an error, never in a crash") {
     } catch (const InternalError& e) {
       INFO(broken);
       FAIL_CHECK("a defect: " << e.what());
-    } catch (const Error&) {
+    } catch (const Error&) {  // what a broken text should give
     }
   }
 }

@@ -73,7 +73,7 @@ void check_sorts(Element type, int64_t rows, int64_t n) {
         int64_t source = right[static_cast<size_t>(i)];
         wrong_order += order[static_cast<size_t>(row * n + i)] != source;
         wrong_values +=
-            std::memcmp(&sorted[static_cast<size_t>(row * n + i)], from + source, sizeof(T));
+            std::memcmp(&sorted[static_cast<size_t>(row * n + i)], from + source, sizeof(T)) != 0;
       }
     }
     CHECK(wrong_order == 0);

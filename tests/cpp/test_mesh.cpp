@@ -54,10 +54,11 @@ TEST_CASE("mesh: threads exchange what collectives say") {
         for (size_t i = 0; i < n; ++i)
           ok &= out[i] == ranks + static_cast<float>(size) * static_cast<float>(i);
         run(Collective::all_gather);
-        for (size_t i = 0; i < all; ++i) ok &= out[i] == static_cast<float>(i / n + i % n);
+        auto of_place = [&](size_t i) { return i / n + i % n; };
+        for (size_t i = 0; i < all; ++i) ok &= out[i] == static_cast<float>(of_place(i));
         run(Collective::all_to_all);
         for (size_t i = 0; i < all; ++i)
-          ok &= out[i] == static_cast<float>(i / n + i % n + static_cast<size_t>(own.rank()) * n);
+          ok &= out[i] == static_cast<float>(of_place(i) + static_cast<size_t>(own.rank()) * n);
         run(Collective::reduce_scatter);
         for (size_t i = 0; i < n; ++i) {
           auto at = static_cast<float>(i + static_cast<size_t>(own.rank()) * n);
@@ -127,7 +128,7 @@ TEST_CASE("mesh: a stop lets all workers of a group begin a call, or none") {
       CollectiveCall call;
       try {
         for (;;) group.together(own.rank(), call, [&] { ++begun; });
-      } catch (const Stopped&) {
+      } catch (const Stopped&) {  // by the other thread
       }
     });
     other.join();

@@ -34,7 +34,7 @@ bool same(const std::vector<rt::Tensor>& got, const Tensors& wanted) {
     auto bytes = static_cast<size_t>(wanted[i].bytes());
     if (got[i].dtype() != static_cast<tenon_rt_dtype>(wanted[i].dtype()) ||
         got[i].size() != static_cast<size_t>(wanted[i].size()) ||
-        (bytes && std::memcmp(got[i].data(), wanted[i].data(), bytes)))
+        (bytes && std::memcmp(got[i].data(), wanted[i].data(), bytes) != 0))
       return false;
   }
   return true;

@@ -328,7 +328,7 @@ TEST_CASE("sets: damaged bytes are an error") {
     try {
       std::vector<Bound> constants(saved.constants.begin(), saved.constants.begin() + 4);
       restore_constants(model.graph, saved.load(model.options, i % 2, true), constants);
-    } catch (const UserError&) {
+    } catch (const UserError&) {  // what bad bytes should give
     }
   }
 }

@@ -53,7 +53,8 @@ class Recurrent {
   Recurrent(std::string_view kind, int gates, int64_t input_size, int64_t hidden_size,
             const RecurrentSettings& settings, const Place& at);
   /// The outputs, and then the parts of the state.
-  Tensors run(const Operand& x, Tensors state, bool training, int states, const Step& step) const;
+  Tensors run(const Operand& x, const Tensors& state, bool training, int states,
+              const Step& step) const;
 
  private:
   std::vector<std::string> suffixes(int layer) const;

@@ -67,7 +67,7 @@ class Layer {
       else if constexpr (!is_plain<L>)
         visitor.setting(path, state);
       else if constexpr (!std::is_empty_v<L>)
-        visit_bytes(&layer, sizeof(L), visitor, path);
+        visit_bytes(static_cast<const void*>(&layer), sizeof(L), visitor, path);
     }
   };
   /// Whether the bytes of a function object say what it computes, or its fields do: a compiled

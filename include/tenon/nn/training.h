@@ -85,7 +85,7 @@ concept IsUntied =
 /// Calls functions on state that they change: what is traced takes and returns it.
 class StateCalls {
  public:
-  StateCalls(std::vector<StatePart> state, CompileSettings settings,
+  StateCalls(std::vector<StatePart> state, const CompileSettings& settings,
              const std::source_location& at);
   void operator()(flat::CompiledCall& call) const;
   std::string show(std::string_view stage, flat::CompiledCall& call) const;

@@ -85,12 +85,13 @@ PyObject* referent(PyObject* weak) {
 bool same_object(PyObject* a, PyObject* b) {
   if (a == b) return true;
   if (Py_TYPE(a) != Py_TYPE(b)) return false;
-  if (PyFloat_CheckExact(a))
-    return std::bit_cast<uint64_t>(PyFloat_AS_DOUBLE(a)) ==
-           std::bit_cast<uint64_t>(PyFloat_AS_DOUBLE(b));
+  auto same_bits = [](double x, double y) {
+    return std::bit_cast<uint64_t>(x) == std::bit_cast<uint64_t>(y);
+  };
+  if (PyFloat_CheckExact(a)) return same_bits(PyFloat_AS_DOUBLE(a), PyFloat_AS_DOUBLE(b));
   if (PyComplex_CheckExact(a)) {
     Py_complex x = PyComplex_AsCComplex(a), y = PyComplex_AsCComplex(b);
-    return std::memcmp(&x, &y, sizeof x) == 0;
+    return same_bits(x.real, y.real) && same_bits(x.imag, y.imag);
   }
   if (PyTuple_Check(a)) {
     Py_ssize_t count = PyTuple_GET_SIZE(a);

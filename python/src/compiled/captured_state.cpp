@@ -64,7 +64,7 @@ TracedState::TracedState(const StateTrees& trees, const CallArguments& args, con
   if (trees.outputs.is_valid()) contents_.remember(trees.outputs.ptr());
   if (trees.inputs.is_valid()) {
     args.assign_state(trees.inputs.ptr(), leaves);
-    Structure(trees.inputs.ptr(), inputs_, Structure::Look::live);
+    inputs_ = leaves_of(trees.inputs.ptr(), Structure::Look::live);
   }
   if (trees.outputs.is_valid())
     structure_.emplace(trees.outputs.ptr(), outputs_, Structure::Look::live);

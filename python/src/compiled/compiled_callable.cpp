@@ -258,7 +258,7 @@ nb::object checked_state(nb::object tree, const char* name) {
 
 FunctionTraces* make_traces(nb::object inputs, nb::object outputs, bool shapeless,
                             std::vector<size_t> static_positions, nb::handle static_names,
-                            std::vector<size_t> donated, int level, PlanSettings plan,
+                            std::vector<size_t> donated, int level, const PlanSettings& plan,
                             RunDemands demands) {
   UserCall place;
   check_runs_here(plan);

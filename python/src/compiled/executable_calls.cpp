@@ -272,7 +272,7 @@ Executable compile_ahead(nb::object f, std::vector<InputInfo> inputs, std::strin
   auto run = [&](const Tensors& args, const std::vector<Dim>& sizes) {
     return trace(f, args, sizes);
   };
-  return flat::compile_ahead_sized(run, std::move(inputs), std::move(settings));
+  return flat::compile_ahead_sized(run, inputs, settings);
 }
 
 void save(const Executable& program, const std::filesystem::path& path,

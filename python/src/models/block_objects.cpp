@@ -17,7 +17,7 @@ Block make_op_block(const std::string& name, int count, const std::string& text,
   const OpDef* op = find_op(name);
   invariant(op, "no op '{}'", name);
   GivenArguments given = read_given(spec_of(*op), args, keywords);
-  return op_block(*op, {std::move(given.attrs), std::move(given.operands), count, text});
+  return op_block(*op, {given.attrs, std::move(given.operands), count, text});
 }
 
 /// Blocks by name, with aliases: {"Concat": ("concat", it takes a list, it gives a list)}.

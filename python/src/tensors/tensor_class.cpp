@@ -52,8 +52,9 @@ PyObject* wrap(Tensor&& tensor) {
 
 void evaluate(const Tensor& tensor) {
   if (tensor.is_evaluated()) return;
-  Tensor held = tensor;  // another thread may rebind the handle meanwhile
-  held.eval();           // gives Python's lock to others, where that pays
+  // Another thread may rebind the handle meanwhile: eval gives Python's lock to others.
+  Tensor held = tensor;  // NOLINT(performance-unnecessary-copy-initialization): as said
+  held.eval();
   release_dropped();
 }
 

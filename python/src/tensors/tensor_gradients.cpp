@@ -36,17 +36,13 @@ void go_back(nb::handle self, nb::handle gradient, bool retain_graph, bool creat
 }
 
 void watch_tree(nb::handle tree) {
-  Leaves leaves;
-  Structure(tree.ptr(), leaves);
-  for (const nb::object& leaf : leaves)
+  for (const nb::object& leaf : leaves_of(tree.ptr()))
     if (Tensor* t = tensor_in(leaf.ptr())) watch(*t);
 }
 
 /// Parameters that are frozen: an earlier call of their module wanted their gradients.
 void unwatch_tree(nb::handle tree) {
-  Leaves leaves;
-  Structure(tree.ptr(), leaves);
-  for (const nb::object& leaf : leaves) {
+  for (const nb::object& leaf : leaves_of(tree.ptr())) {
     Tensor* t = tensor_in(leaf.ptr());
     if (!t || !(watch_bits(*t->node()) & kLeaf)) continue;
     if (is_variable(*t->node()))

@@ -107,8 +107,7 @@ struct Selection {
   void refuse_settings(const TreeCall& call) const {
     size_t first = 0;
     for (nb::handle argument : chosen(call.transform)) {
-      Leaves leaves;
-      Structure(argument.ptr(), leaves);
+      Leaves leaves = leaves_of(argument.ptr());
       for (size_t i = 0; i < leaves.size(); ++i)
         if (PyLong_CheckExact(leaves[i].ptr()) && !leaves[i].is(argument))
           fail(Fault::type,

@@ -251,6 +251,12 @@ Structure::Structure(PyObject* tree, Leaves& leaves, Look look) {
   TreeReader{nodes_, leaves, look}.read(tree, nullptr);
 }
 
+Leaves leaves_of(PyObject* tree, Structure::Look look) {
+  Leaves leaves;
+  Structure structure(tree, leaves, look);
+  return leaves;
+}
+
 // Building -----------------------------------------------------------------------------------
 
 namespace {

@@ -65,6 +65,9 @@ class Structure {
   std::vector<Node> nodes_;
 };
 
+/// The leaves of a tree, where its structure is not wanted.
+Leaves leaves_of(PyObject* tree, Structure::Look look = Structure::Look::trees);
+
 /// The tree of a node and what is below it.
 nb::object build_tree(const Structure::Node* root, std::span<const nb::object> leaves);
 

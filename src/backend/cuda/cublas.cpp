@@ -224,6 +224,10 @@ uint32_t epilogue_of(const MatrixProduct& p) {
   return all ? all : kPlain;
 }
 
+void set_bias(const Cublas& lib, Desc desc, const void* bias) {
+  lib.desc_set(desc, kBiasPointer, static_cast<const void*>(&bias), sizeof bias);
+}
+
 Known make_known(const Cublas& lib, State& state, const MatrixProduct& p) {
   Known made{.product = p};
   Side left, right;
@@ -240,7 +244,7 @@ Known make_known(const Cublas& lib, State& state, const MatrixProduct& p) {
   lib.desc_set(made.desc, kTransposeB, &second, sizeof second);
   uint32_t epilogue = epilogue_of(p);
   if (epilogue != kPlain) lib.desc_set(made.desc, kEpilogue, &epilogue, sizeof epilogue);
-  if (p.bias) lib.desc_set(made.desc, kBiasPointer, &p.bias, sizeof p.bias);
+  if (p.bias) set_bias(lib, made.desc, p.bias);
   made.right = layout_of(lib, type, p.n, p.k, right, p.batch, p.right_batch);
   made.left = layout_of(lib, type, p.k, p.m, left, p.batch, p.left_batch);
   made.out = layout_of(lib, type, p.n, p.m, {false, p.n}, p.batch, p.m * p.n);
@@ -278,7 +282,7 @@ bool run_cublas(Gpu& gpu, Stream stream, const MatrixProduct& p) {
   if (!known->is_served) return false;
   if (call_place.wanted) return true;
   if (!state.workspace) state.workspace = gpu.pool.take({}, kWorkspaceBytes);
-  if (p.bias) lib.desc_set(known->desc, kBiasPointer, &p.bias, sizeof p.bias);
+  if (p.bias) set_bias(lib, known->desc, p.bias);
   float one = 1, zero = 0;
   double one_d = 1, zero_d = 0;
   bool is_double = p.type == DType::f64;

@@ -39,7 +39,7 @@ struct WalkedAxis {
 };
 
 /// Neighbours that lie as one are joined; false where more are left than kernels can walk.
-bool join_axes(std::vector<WalkedAxis> axes, WalkedAxes& out, int64_t& count) {
+bool join_axes(const std::vector<WalkedAxis>& axes, WalkedAxes& out, int64_t& count) {
   std::vector<WalkedAxis> joined;
   count = 1;
   for (const WalkedAxis& axis : axes) {

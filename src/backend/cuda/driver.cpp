@@ -30,8 +30,8 @@ SharedDriver& shared_driver() {
 
 /// The name of the first function that the library lacks; null: it has all.
 const char* find_functions(void* library, Driver& table) {
-#define TN_FIND(name, params)                                             \
-  table.name = reinterpret_cast<Result(*) params>(dlsym(library, #name)); \
+#define TN_FIND(name, params)                                                 \
+  table.name = reinterpret_cast<decltype(table.name)>(dlsym(library, #name)); \
   if (!table.name) return #name;
   TN_DRIVER_FUNCTIONS(TN_FIND)
 #undef TN_FIND

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 namespace tn::cuda {
 
@@ -105,7 +106,7 @@ inline constexpr int kJitErrorLog = 5, kJitErrorLogBytes = 6;
 
 /// The functions of the driver. Tests replace them.
 struct Driver {
-#define TN_MEMBER(name, params) Result(*name) params = nullptr;
+#define TN_MEMBER(name, params) std::add_pointer_t<Result params> name = nullptr;
   TN_DRIVER_FUNCTIONS(TN_MEMBER)
 #undef TN_MEMBER
 

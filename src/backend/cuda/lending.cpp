@@ -80,7 +80,7 @@ BufferRef borrow(Device device, void* address, size_t bytes, void* owner, void (
   Gpu& gpu = gpu_of(device);
   auto lender = std::make_unique<Lender>(Lender{&gpu, owner, release});
   uint64_t ready = number_work_of_others(gpu);
-  owned.release();
+  (void)owned.release();
   BufferRef made = adopt(address, bytes, lender.release(), give_back, true);
   made->device = device;
   made->ready = ready;

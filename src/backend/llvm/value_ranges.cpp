@@ -113,7 +113,7 @@ class Ranges {
   }
 
   // A comparison bounds its operand in the branch it guards; NaN is in the other.
-  Range chosen(const Value& v, int depth, std::vector<Given> given = {}) const {
+  Range chosen(const Value& v, int depth, const std::vector<Given>& given = {}) const {
     const Value& test = value(v.a);
     if (test.op != Op::lt && test.op != Op::le) return either(range(v.b), range(v.c));
     bool left = value(test.b).op == Op::constant;

@@ -235,8 +235,9 @@ class PlanPrinter {
       print_call(name, buffers.first(library), scratch, kernel ? "" : places);
     }
     if (kernel)  // what is behind its buffers is scratch memory, which C has no use for
-      print_call(file_.function_named(kernel->kernel->name, ops,
-                                      [&](auto name) { return kernel_c(*kernel->kernel, name); }),
+      print_call(file_.function_named(
+                     kernel->kernel->name, ops,
+                     [&](std::string_view name) { return kernel_c(*kernel->kernel, name); }),
                  buffers.subspan(library, kernel->kernel->buffers.size()), 0, places);
   }
 
@@ -259,9 +260,8 @@ class PlanPrinter {
       loop::Lowering nest(std::string(op.name), source.in, source.out);
       op.rules->lower(attrs, nest);
       loop::Kernel kernel = nest.b.finish();
-      return {
-          file_.function_named(op.name, comment, [&](auto name) { return kernel_c(kernel, name); }),
-          0};
+      auto print = [&](std::string_view name) { return kernel_c(kernel, name); };
+      return {file_.function_named(op.name, comment, print), 0};
     }
     if (!spelling)
       unsupported(Hint{}, "c source: {} has no form in C: {}", op.name,

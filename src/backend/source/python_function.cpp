@@ -396,7 +396,7 @@ std::string FunctionWriter::fill(std::string_view text) {
            std::all_of(s.begin(), s.end(), [](char c) { return c >= '0' && c <= '9'; });
   };
   auto number = [](std::string_view s) { return std::atoi(std::string(s).c_str()); };
-  auto as_array = [&](Expression e, int k) {
+  auto as_array = [&](const Expression& e, int k) {
     return e.literal ? expression(typed(target, e, in[static_cast<size_t>(k)]->dtype)) : e;
   };
   auto several = [&](int first) {

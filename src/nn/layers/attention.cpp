@@ -50,8 +50,8 @@ std::string_view attended_shape(const void* attrs) {
 }
 
 /// Queries, keys and values as [batch, heads, positions, depth]; null ones are the queries or keys.
-Tensors project(const AttentionAttrs& a, const LayerCall& call, Tensor queries, Tensor keys,
-                Tensor values) {
+Tensors project(const AttentionAttrs& a, const LayerCall& call, const Tensor& queries,
+                const Tensor& keys, const Tensor& values) {
   bool to_itself = !keys.defined() && !values.defined(), together = is_together(&a);
   const Tensor &weight = call.held[0], &bias = call.held[4];
   Tensors given{queries, keys.defined() ? keys : queries};

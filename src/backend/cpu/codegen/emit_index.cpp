@@ -198,8 +198,8 @@ llvm::Value* Emitter::axis_values(int axis, int copy) {
   Value* lane = iota(b_.getInt64Ty(), copy * s_.lanes, 1);
   if (!s_.spread) return b_.CreateAdd(splat(axis_[static_cast<size_t>(axis)]), lane);
   Dim extent = s_.extents[static_cast<size_t>(axis)], after = 1;
-  for (size_t k = s_.inner.size(); k-- > 0 && s_.inner[k] != axis;)
-    after *= s_.extents[static_cast<size_t>(s_.inner[k])];
+  for (size_t k = s_.inner.size(); k > 0 && s_.inner[k - 1] != axis; --k)
+    after *= s_.extents[static_cast<size_t>(s_.inner[k - 1])];
   bool outermost = axis == s_.inner[0], is_short = bounds(s_.extent).hi < INT32_MAX - 64;
   Dim period = outermost ? after : after * extent;
   llvm::Type *narrow = vector_of(b_.getInt32Ty()), *wide = vector_of(b_.getInt64Ty());

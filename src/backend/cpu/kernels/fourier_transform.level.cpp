@@ -49,7 +49,7 @@ template <class V>
 }
 
 template <class V, class R>
-constexpr int kLanes = sizeof(V) / sizeof(R);
+constexpr int kLanes = sizeof(V) / sizeof(R);  // NOLINT(bugprone-sizeof-expression): V may be R
 
 /// One number of every lane, from anywhere in memory.
 template <class V, class R>

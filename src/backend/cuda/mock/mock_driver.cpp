@@ -159,7 +159,9 @@ Result release(Address at) {
 
 Result launch(Function function, unsigned blocks, unsigned threads, Stream stream, void** params) {
   if (mock().broken) return mock().broken;
-  if (mock().launches_left >= 0 && mock().launches_left-- == 0) return 1;
+  bool fails = mock().launches_left == 0;
+  if (mock().launches_left >= 0) --mock().launches_left;
+  if (fails) return 1;
   if (stream->capturing) {
     KernelNode node;
     node.function = function, node.params = params;
