@@ -175,14 +175,39 @@ int data_type(DType type) {
   }
 }
 
-/// Where own kernels are as fast, they have the bits of the CPU. `work`: multiply-adds.
+constexpr double kNarrowWork = 1 << 20, kWideWork = 1 << 25;  // multiply-adds
+
+/// Where own kernels are as fast, they have the bits of the CPU.
 bool is_worth(DType type, double work) {
   bool is_narrow = type == DType::f16 || type == DType::bf16;
-  return data_type(type) >= 0 && work >= (is_narrow ? 1 << 20 : 1 << 25);
+  return data_type(type) >= 0 && work >= (is_narrow ? kNarrowWork : kWideWork);
 }
+int64_t calls_of(const MatrixProduct& p) {
+  int64_t count = 1;
+  for (const auto& axis : p.outer) count *= axis.extent;
+  return count;
+}
+/// Of several calls, each must be: own kernels compute all of it in one launch.
 bool is_worth(const MatrixProduct& p) {
-  return is_worth(p.type, static_cast<double>(p.m) * static_cast<double>(p.n) *
-                              static_cast<double>(p.k) * static_cast<double>(p.batch));
+  double work = static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k) *
+                static_cast<double>(p.batch);
+  return is_worth(p.type, work) && (calls_of(p) == 1 || work >= kWideWork);
+}
+
+/// One of the calls.
+MatrixProduct call_of(const MatrixProduct& p, int64_t number) {
+  MatrixProduct one = p;
+  auto bytes = static_cast<int64_t>(size_of(p.type));
+  int64_t left = 0, right = 0, rest = number;
+  for (size_t i = std::size(p.outer); i-- > 0; rest /= p.outer[i].extent) {
+    int64_t place = rest % p.outer[i].extent;
+    left += place * p.outer[i].left, right += place * p.outer[i].right;
+    one.outer[i] = {};
+  }
+  one.left = static_cast<const char*>(p.left) + left * bytes;
+  one.right = static_cast<const char*>(p.right) + right * bytes;
+  one.out = static_cast<char*>(p.out) + number * p.batch * p.m * p.n * bytes;
+  return one;
 }
 
 Layout layout_of(const Cublas& lib, int type, int64_t rows, int64_t columns, const Side& side,
@@ -232,7 +257,8 @@ Known make_known(const Cublas& lib, State& state, const MatrixProduct& p) {
   Known made{.product = p};
   Side left, right;
   // Row-major C is column-major Cᵀ = Bᵀ·Aᵀ.
-  if (!side_of(p.k, p.left_k, p.m, p.left_row, left) ||
+  if (reinterpret_cast<uintptr_t>(p.left) % 16 || reinterpret_cast<uintptr_t>(p.right) % 16 ||
+      !side_of(p.k, p.left_k, p.m, p.left_row, left) ||
       !side_of(p.n, p.right_column, p.k, p.right_k, right) || p.batch > INT32_MAX)
     return made;
   int type = data_type(p.type);
@@ -252,6 +278,29 @@ Known make_known(const Cublas& lib, State& state, const MatrixProduct& p) {
   return made;
 }
 
+size_t find_known(const Cublas& lib, State& state, const MatrixProduct& p) {
+  auto known =
+      std::ranges::find_if(state.known, [&](const Known& k) { return same(k.product, p); });
+  if (known == state.known.end()) known = state.known.insert(known, make_known(lib, state, p));
+  return static_cast<size_t>(known - state.known.begin());
+}
+
+void multiply(const Gpu& gpu, Stream stream, const MatrixProduct& p, const Cublas& lib,
+              const State& state, const Known& known) {
+  if (p.bias) set_bias(lib, known.desc, p.bias);
+  float one = 1, zero = 0;
+  double one_d = 1, zero_d = 0;
+  bool is_double = p.type == DType::f64;
+  const void* alpha = is_double ? static_cast<void*>(&one_d) : &one;
+  const void* beta = is_double ? static_cast<void*>(&zero_d) : &zero;
+  int result =
+      lib.multiply(state.handle, known.desc, alpha, p.right, known.right, p.left, known.left, beta,
+                   p.out, known.out, p.out, known.out, &known.algorithm,
+                   reinterpret_cast<void*>(address_in(state.workspace)), kWorkspaceBytes, stream);
+  invariant(result == 0, "cuda:{}: cuBLASLt refuses a product of {}×{}×{}: status {}", gpu.index,
+            p.m, p.k, p.n, result);
+}
+
 }  // namespace
 
 std::string products_library() { return cublas().found; }
@@ -268,32 +317,22 @@ bool may_run_cublas(const LibraryStep& step, Products products) {
 }
 
 bool run_cublas(Gpu& gpu, Stream stream, const MatrixProduct& p) {
-  if (!is_worth(p) || reinterpret_cast<uintptr_t>(p.left) % 16 ||
-      reinterpret_cast<uintptr_t>(p.right) % 16)
-    return false;
+  if (!is_worth(p)) return false;
   const Cublas& lib = cublas();
   if (lib.found.empty()) return false;
   State& state = state_of(gpu);
   std::lock_guard lock(state.mutex);
   if (!state.handle && lib.create(&state.handle) != 0) return false;
-  auto known =
-      std::ranges::find_if(state.known, [&](const Known& k) { return same(k.product, p); });
-  if (known == state.known.end()) known = state.known.insert(known, make_known(lib, state, p));
-  if (!known->is_served) return false;
+  std::vector<std::pair<MatrixProduct, size_t>> calls;  // with the number of what is known
+  for (int64_t i = 0; i < calls_of(p); ++i) {
+    MatrixProduct one = call_of(p, i);
+    size_t known = find_known(lib, state, one);
+    if (!state.known[known].is_served) return false;
+    calls.emplace_back(one, known);
+  }
   if (call_place.wanted) return true;
   if (!state.workspace) state.workspace = gpu.pool.take({}, kWorkspaceBytes);
-  if (p.bias) set_bias(lib, known->desc, p.bias);
-  float one = 1, zero = 0;
-  double one_d = 1, zero_d = 0;
-  bool is_double = p.type == DType::f64;
-  const void* alpha = is_double ? static_cast<void*>(&one_d) : &one;
-  const void* beta = is_double ? static_cast<void*>(&zero_d) : &zero;
-  int result =
-      lib.multiply(state.handle, known->desc, alpha, p.right, known->right, p.left, known->left,
-                   beta, p.out, known->out, p.out, known->out, &known->algorithm,
-                   reinterpret_cast<void*>(address_in(state.workspace)), kWorkspaceBytes, stream);
-  invariant(result == 0, "cuda:{}: cuBLASLt refuses a product of {}×{}×{}: status {}", gpu.index,
-            p.m, p.k, p.n, result);
+  for (const auto& [one, known] : calls) multiply(gpu, stream, one, lib, state, state.known[known]);
   return true;
 }
 

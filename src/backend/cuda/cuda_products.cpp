@@ -117,12 +117,12 @@ std::string_view kernel_name(DType type) {
   }
 }
 
-/// Whether each group is one axis at most.
+/// Whether each group but the batch is one axis at most.
 bool is_plain(const OwnProduct& p) {
   auto is_one = [](const WalkedAxes& axes) {
     return std::all_of(axes.extent, axes.extent + kDims - 1, [](int64_t e) { return e == 1; });
   };
-  return is_one(p.rows) && is_one(p.columns) && is_one(p.inner) && is_one(p.batch);
+  return is_one(p.rows) && is_one(p.columns) && is_one(p.inner);
 }
 
 void run_own(OwnProduct& p, DType type, int64_t batches) {
@@ -151,23 +151,27 @@ bool may_finish(const MatrixProduct& p) {
   return !bias || (p.batch == 1 && reinterpret_cast<uintptr_t>(bias) % 16 == 0);
 }
 
+MatrixProduct matrix_of(const OwnProduct& p, DType type) {
+  constexpr int last = kDims - 1;
+  MatrixProduct matrix{.type = type, .m = p.m, .n = p.n, .k = p.k, .batch = p.batch.extent[last]};
+  matrix.left = p.left, matrix.right = p.right, matrix.out = p.out;
+  matrix.left_row = p.rows.a[last], matrix.left_k = p.inner.a[last];
+  matrix.right_k = p.inner.b[last], matrix.right_column = p.columns.b[last];
+  matrix.left_batch = p.batch.a[last], matrix.right_batch = p.batch.b[last];
+  for (int i = 0; i < last; ++i) matrix.outer[i] = {p.batch.extent[i], p.batch.a[i], p.batch.b[i]};
+  matrix.may_round = call_place.products == Products::high;
+  return matrix;
+}
+
 void run_tiled_dot(const TiledCall& call) {
   if (call.out_types[0]->elements == 0) return;
   OwnProduct p{};
   bool fits = describe(call, p);
   invariant(fits, "dot: more axes than the kernels of GPUs can walk: {} and {}", *call.in_types[0],
             *call.in_types[1]);
-  int64_t batches = 1;
-  for (int64_t extent : p.batch.extent) batches *= extent;
   DType type = call.in_types[0]->dtype;
   if (call_place.products != Products::exact && is_plain(p)) {
-    constexpr int last = kDims - 1;
-    MatrixProduct matrix{.type = type, .m = p.m, .n = p.n, .k = p.k, .batch = batches};
-    matrix.left = p.left, matrix.right = p.right, matrix.out = p.out;
-    matrix.left_row = p.rows.a[last], matrix.left_k = p.inner.a[last];
-    matrix.right_k = p.inner.b[last], matrix.right_column = p.columns.b[last];
-    matrix.left_batch = p.batch.a[last], matrix.right_batch = p.batch.b[last];
-    matrix.may_round = call_place.products == Products::high;
+    MatrixProduct matrix = matrix_of(p, type);
     if (may_finish(matrix)) {
       MatrixProduct finished = matrix;
       finished.activation = call_place.tail->activation, finished.bias = call_place.tail->bias;
@@ -175,6 +179,8 @@ void run_tiled_dot(const TiledCall& call) {
     }
     if (call_place.has_done_tail || run_cublas(*call_place.gpu, call_place.stream, matrix)) return;
   }
+  int64_t batches = 1;
+  for (int64_t extent : p.batch.extent) batches *= extent;
   run_own(p, type, batches);
 }
 

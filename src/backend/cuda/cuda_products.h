@@ -15,7 +15,8 @@ namespace tn::cuda {
 std::span<const LibraryKernel> product_kernels();
 
 /// C = activation(A·B + bias) for `batch` pairs of matrices; strides in elements. C is in row-major
-/// order. The bias has an element for each column, and lies on 16 bytes.
+/// order. The bias has an element for each column, and lies on 16 bytes. Axes of a batch that do
+/// not lie as one are walked by the `outer` axes, the last one fastest: each place is a call.
 struct MatrixProduct {
   DType type;
   int64_t m, n, k, batch = 1;
@@ -24,6 +25,9 @@ struct MatrixProduct {
   void* out = nullptr;
   int64_t left_row = 0, left_k = 0, right_k = 0, right_column = 0;
   int64_t left_batch = 0, right_batch = 0;
+  struct Outer {
+    int64_t extent = 1, left = 0, right = 0;
+  } outer[3] = {};
   bool may_round = false;  // operands of f32, to TF32
   Activation activation = Activation::none;
   const void* bias = nullptr;
