@@ -421,7 +421,8 @@ def _verify_zip(name: str, opened: Any, comment: bytes) -> None:
         summed = zlib.crc32(part, summed)
         end -= len(part)
     if found is None or int(found[1], 16) != summed:
-        _core._fail("value", f"load: {name} is damaged: its checksum", _core._checksum_hint)
+        message = f"load: {name} is damaged: its checksum does not match"
+        _core._fail("value", message, _core._checksum_hint)
 
 
 def _check_count(name: str, opened: Any, members: int) -> None:

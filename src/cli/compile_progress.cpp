@@ -36,7 +36,8 @@ ProgressBar::~ProgressBar() {
 
 void ProgressBar::draw() {
   auto began = std::chrono::steady_clock::now();
-  const CodeGenerator& generator = generator_of(host_target());
+  Target target = host_target();
+  const CodeGenerator& generator = generator_of(target);
   auto made = [&] {
     KernelCacheStats stats = generator.cache_stats();
     return stats.compiled + stats.from_disk;

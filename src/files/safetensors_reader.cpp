@@ -205,7 +205,7 @@ HeaderReader header_of(const InputFile& file, uint64_t& data) {
 }
 
 [[noreturn]] void fail_checksum(const InputFile& file) {
-  fail(Hint{kChecksumHint}, "load: {} is damaged: its checksum", file.name());
+  fail(Hint{kChecksumHint}, "load: {} is damaged: its checksum does not match", file.name());
 }
 
 /// Compares the checksum of the whole file with `digits`.

@@ -4,7 +4,6 @@
 #include "mesh/shard_map.h"
 
 #include <algorithm>
-#include <bit>
 #include <utility>
 
 #include "base/error.h"
@@ -85,31 +84,46 @@ uint32_t axes_of(const ShardSpec& spec, const Mesh& mesh) {
   return axes;
 }
 
-/// Fails where state would differ by worker: there is one module for all of them.
-void check_state(const Graph& body, const Mesh& mesh, std::span<const uint32_t> divided,
-                 FunctionRef<std::string(size_t)> name_of_state) {
+/// The first axis of the mesh along which a value may differ though its layout does not name it;
+/// null: there is none.
+const MeshAxis* axis_left_out(uint32_t differs, const ShardSpec& spec, const Mesh& mesh) {
+  for (int t = 0; t < mesh.count(); ++t)
+    if (mesh[t].size > 1 && (differs & ~axes_of(spec, mesh)) >> t & 1) return &mesh[t];
+  return nullptr;
+}
+
+/// Fails where a result that should be the same on all workers along an axis may differ: there is
+/// one module for all of them, and one value where the layout does not name the axis.
+void check_equal(const Graph& body, const Mesh& mesh, std::span<const uint32_t> divided,
+                 const ShardSpecs& specs, FunctionRef<std::string(size_t)> name_of_state) {
   std::vector<uint32_t> inputs(divided.begin(), divided.end());
   inputs.resize(static_cast<size_t>(body.inputs()));  // what it closes over is equal
   std::vector<uint32_t> axes = sharding::variation(body, mesh, inputs);
   for (size_t i = 0; i < body.outputs.size(); ++i) {
     uint32_t differs = axes[static_cast<size_t>(body.outputs[i])];
-    std::string name = differs ? name_of_state(i) : "";
-    if (name.empty()) continue;
-    const std::string& axis = mesh[std::countr_zero(differs)].name;
-    fail(Hint{format("make it equal before it is assigned, such as by tn.distributed.all_sum(x, "
-                     "axis=\"{}\") / {}, or call the module outside of shard_map, where its "
-                     "statistics are those of the whole batch",
-                     axis, mesh[std::countr_zero(differs)].size)},
-         "shard_map: the function assigns to {}, and the value differs by worker along '{}'", name,
-         axis);
+    const MeshAxis* axis = axis_left_out(differs, specs[i], mesh);
+    if (!axis) continue;
+    std::string mean =
+        format("tn.distributed.all_sum(x, axis=\"{}\") / {}", axis->name, axis->size);
+    if (std::string name = name_of_state(i); !name.empty())
+      fail(Hint{format("make it equal before it is assigned, such as by {}, or call the module "
+                       "outside of shard_map, where its statistics are those of the whole batch",
+                       mean)},
+           "shard_map: the function assigns to {}, and the value differs by worker along '{}'",
+           name, axis->name);
+    fail(Hint{format("make it equal in the function, such as by {}, or name '{}' in out_specs: the "
+                     "result is then the parts of all workers, joined",
+                     mean, axis->name)},
+         "shard_map: result {} differs by worker along '{}', which its layout does not name", i,
+         axis->name);
   }
 }
 
 /// The results of `f` for the parts, as the worker computes them. `divided`: the axes that divide
-/// each argument.
+/// each argument; `specs` receives the layouts of the results.
 Tensors run_on_parts(const Function& f, const Tensors& parts, const Mesh& mesh, Device device,
-                     std::span<const uint32_t> divided,
-                     FunctionRef<std::string(size_t)> name_of_state) {
+                     std::span<const uint32_t> divided, FunctionRef<ShardSpecs()> out_specs,
+                     FunctionRef<std::string(size_t)> name_of_state, ShardSpecs& specs) {
   Tensors params;
   for (const Tensor& part : parts) {
     RecordScope scope;
@@ -132,7 +146,9 @@ Tensors run_on_parts(const Function& f, const Tensors& parts, const Mesh& mesh, 
   RecordScope interning;
   Captured body = capture(tape_since(start, params, out), params, out);
   check_stays(body.graph);
-  check_state(body.graph, mesh, divided, name_of_state);
+  specs = out_specs();
+  invariant(specs.size() == out.size(), "shard_map: a layout for each result");
+  check_equal(body.graph, mesh, divided, specs, name_of_state);
   Tensors given = parts;
   for (const Tensor& leaf : body.leaves) given.push_back(closed_over(leaf, mesh, device));
   return replay(body.graph, given);
@@ -155,9 +171,8 @@ Tensors call_on_workers(const Function& f, const Tensors& args, const Mesh& mesh
     parts.push_back(part_of_worker(args[i], in_specs[i], mesh, device));
     divided.push_back(axes_of(in_specs[i], mesh));
   }
-  Tensors made = run_on_parts(f, parts, mesh, device, divided, name_of_state);
-  ShardSpecs specs = out_specs();
-  invariant(specs.size() == made.size(), "shard_map: a layout for each result");
+  ShardSpecs specs;
+  Tensors made = run_on_parts(f, parts, mesh, device, divided, out_specs, name_of_state, specs);
   for (size_t i = 0; i < made.size(); ++i) {
     Tensor part = made[i].to(device);
     made[i] = emit(ops::from_local, {part}, parts_of(specs[i], mesh, *type_of(part)));

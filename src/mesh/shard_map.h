@@ -12,8 +12,8 @@ namespace tn::mesh {
 /// Null: there is none.
 const Mesh* mesh_of_shard_map();
 
-/// As flat::call_on_workers. Results with a name, such as "mean of a BatchNorm", are state: they
-/// must be equal on all workers, as far as that can be seen without their values.
+/// As flat::call_on_workers. Results with a name, such as "mean of a BatchNorm", are state. What no
+/// axis divides must be equal on all workers, as far as that can be seen without values.
 Tensors call_on_workers(const Function& f, const Tensors& args, const Mesh& mesh,
                         const ShardSpecs& in_specs, FunctionRef<ShardSpecs()> out_specs,
                         FunctionRef<std::string(size_t result)> name_of_state);

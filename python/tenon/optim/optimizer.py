@@ -310,7 +310,8 @@ class Optimizer(metaclass=_BothHabits):
         if count == 0 and hidden:
             return f"the model {hidden[0]}"
         if count == 0:
-            return "it was given no parameters; write SGD(model.parameters(), lr=...)"
+            name = type(self).__name__
+            return f"it was given no parameters; write {name}(model.parameters(), lr=...)"
         return f"none of {count} parameters has a gradient; call loss.backward() first"
 
     def zero_grad(self, set_to_none: bool = True) -> None:
