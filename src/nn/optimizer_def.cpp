@@ -1,6 +1,8 @@
 #include "nn/optimizer_def.h"
 
 #include "base/error.h"
+#include "ir/trace.h"
+#include "tenon/mesh.h"
 
 namespace tn::optim {
 
@@ -43,8 +45,14 @@ void check_attrs(const OptimizerDef& def, void* attrs, std::string_view optimize
 
 Tensors initial_state(const OptimizerDef& def, const void* attrs, const Tensor& parameter) {
   Tensors state;
-  for (const StateDef& each : def.state)
-    state.push_back(each.initial ? each.initial(attrs, parameter) : zeros_like(parameter));
+  bool on_mesh = is_mesh(parameter.device()) && !Trace::tracing();
+  for (const StateDef& each : def.state) {
+    Tensor& made =
+        state.emplace_back(each.initial ? each.initial(attrs, parameter) : zeros_like(parameter));
+    // Nothing else says how zeros are divided. Whole ones need more memory than a worker may have.
+    if (on_mesh && made.defined() && identical(made.shape(), parameter.shape()))
+      made = shard_like(made, parameter);
+  }
   return state;
 }
 

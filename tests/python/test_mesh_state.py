@@ -168,3 +168,14 @@ def test_a_step_writes_new_state_over_the_old_one():
     assert held > 3 * 4 * layer
     # Both workers have the gathered weights of all layers and some room, but no second state.
     assert tn.memory.peak_memory() - held < 2 * 6 * layer
+
+
+def test_optimizer_state_is_divided_as_its_parameter():
+    with tn.Mesh(data=4):
+        model = nn.Linear(8, 16)
+        nn.shard(model, {"weight": tn.stored("data")})
+        optimizer = optim.AdamW(learning_rate=0.01)
+        optimizer.init(model.parameters())
+        tensors = [t for t in tn.tree.leaves(optimizer.state) if isinstance(t, tn.Tensor)]
+        moments = [tn.layout(t) for t in tensors if t.shape == (16, 8)]
+        assert moments == 2 * ["f32[16,8] @[data,-] stored(data)"]
