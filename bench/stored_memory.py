@@ -29,6 +29,7 @@ with tn.Mesh(data=world.size()):
     model = nn.Sequential(*[nn.Linear(width, width, bias=False) for _ in range(layers)])
     nn.shard(model, {"*": tn.stored("data")})
     optimizer = optim.AdamW(learning_rate=1e-3)
+    optimizer.init(model.parameters())
     state = [model.state, optimizer.state]
 
     @tn.compile(inputs=state, outputs=state, memory_limit=limit or None)

@@ -138,4 +138,12 @@ std::string to_text(const MemoryReport& r) {
   return text;
 }
 
+std::string over_limit_text(const MemoryReport& report, int64_t limit, Effort effort,
+                            std::string_view whose) {
+  std::string_view tried =
+      effort == Effort::e0 ? "" : ": no plan was found that needs less by rematerialising values";
+  return format("memory_limit is {} bytes, the smallest peak{} is {} bytes{}\n{}", limit, whose,
+                report.peak, tried, to_text(report));
+}
+
 }  // namespace tn

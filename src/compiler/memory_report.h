@@ -1,7 +1,7 @@
 #pragma once
 // A report of the memory that a run of a plan needs.
+#include "compiler/compile_graph.h"
 #include "ir/place.h"
-#include "plan/plan.h"
 
 namespace tn {
 
@@ -40,5 +40,9 @@ std::string_view name_of(MemoryPlanning planning);
 int64_t memory_needed(const Plan& plan);
 MemoryReport memory_report(const Plan& plan);
 std::string to_text(const MemoryReport& report);
+
+/// What an error says about a plan that needs more than `limit`. `whose` peak: " of a worker".
+std::string over_limit_text(const MemoryReport& report, int64_t limit, Effort effort,
+                            std::string_view whose = "");
 
 }  // namespace tn

@@ -233,9 +233,8 @@ void check_memory(const Program& program, int64_t limit, Effort effort) {
   const Signature& signature = program.signature();
   MemoryReport report = memory_report(*program.plan(signature.at(&Range::max)));
   if (report.peak > limit)
-    fail(Fault::memory, Hint{"use a smaller max, or raise memory_limit"},
-         "{}(): memory_limit is {} bytes, the smallest peak is {} bytes{}\n{}", signature.function,
-         limit, report.peak, least_text(effort), to_text(report));
+    fail(Fault::memory, Hint{"use a smaller max, or raise memory_limit"}, "{}(): {}",
+         signature.function, over_limit_text(report, limit, effort));
 }
 
 }  // namespace

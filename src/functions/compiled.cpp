@@ -202,12 +202,20 @@ std::shared_ptr<const Compiled::Ready> Compiled::ready(std::span<const Binding> 
   return made;
 }
 
+/// What a device that plans its parts itself needs is known when they run.
+static bool may_exceed(const Plan& plan, int64_t limit) {
+  if (!plan.parts) return plan.unplanned || memory_needed(plan) > limit;
+  return std::ranges::any_of(plan.parts->list, [&](const Plan::Part& part) {
+    return may_exceed(*part.plan->plan, limit);
+  });
+}
+
 std::shared_ptr<const Compiled::Ready> Compiled::make_ready(std::span<const Binding> sizes) const {
   InternScope scope;
   auto made = std::make_shared<Ready>();
   auto [plan, compiled] = this->plan(sizes);
   // The interpreter keeps more: what it would run meanwhile does not count, if it does not fit.
-  if (!compiled && demands_.memory_limit && memory_needed(*plan) > demands_.memory_limit)
+  if (!compiled && demands_.memory_limit && may_exceed(*plan, demands_.memory_limit))
     plan = code().plan(sizes), compiled = true;
   made->plan = std::move(plan), made->lasts = compiled;
   {
@@ -226,13 +234,17 @@ std::shared_ptr<const Compiled::Ready> Compiled::make_ready(std::span<const Bind
     made->types.push_back(
         substitute(traced_.graph.types[static_cast<size_t>(traced_.graph.outputs[i])], values));
   std::shared_ptr<const Ready> owner = std::move(scope.held).owned_by(made);
-  if (!demands_.memory_limit) return owner;
-  MemoryReport report = memory_report(*made->plan);
-  if (report.peak > demands_.memory_limit)
-    fail(Fault::memory, Hint{"use smaller batches, or raise memory_limit"},
-         "compile: memory_limit is {} bytes, the smallest peak is {} bytes{}\n{}",
-         demands_.memory_limit, report.peak, least_text(options_.effort), to_text(report));
+  if (demands_.memory_limit) check_memory(*made->plan);
   return owner;
+}
+
+void Compiled::check_memory(const Plan& plan) const {
+  if (plan.parts)
+    for (const Plan::Part& part : plan.parts->list) check_memory(*part.plan->plan);
+  int64_t limit = demands_.memory_limit;
+  if (plan.parts || plan.unplanned || memory_needed(plan) <= limit) return;
+  fail(Fault::memory, Hint{"use smaller batches, or raise memory_limit"}, "compile: {}",
+       over_limit_text(memory_report(plan), limit, options_.effort));
 }
 
 bool Compiled::Ready::is_short() const {

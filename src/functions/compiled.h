@@ -18,12 +18,6 @@ namespace tn {
 /// The effort behind an `optimization_level`; fails for one that does not exist.
 Effort effort_of(int optimization_level);
 
-/// What an error says about the memory of a plan that does not fit.
-constexpr std::string_view least_text(Effort effort) {
-  return effort == Effort::e0 ? ""
-                              : ": no plan was found that needs less by rematerialising values";
-}
-
 /// Options of runs.
 struct RunDemands {
   int64_t memory_limit = 0;    // bytes a plan may need; 0: any number
@@ -114,6 +108,8 @@ class Compiled {
                  std::span<Bound> out, bool& overwritten) const;
   std::shared_ptr<const Ready> ready(std::span<const Binding> sizes) const;
   std::shared_ptr<const Ready> make_ready(std::span<const Binding> sizes) const;
+  /// Fails if a part needs more than the limit. Devices that plan parts themselves check those.
+  void check_memory(const Plan& plan) const;
   Deadline::Found plan(std::span<const Binding> sizes) const;
   std::shared_ptr<const Plan> interpreted_plan(std::span<const Binding> sizes) const;
   void check(std::span<const Bound> in, std::span<const Bound> out,

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "base/error.h"
 #include "compiler/kernel_set.h"
+#include "compiler/memory_report.h"
 #include "compiler/worker_steps.h"
 #include "sharding/shard.h"
 #include "sharding/variation.h"
@@ -52,6 +54,18 @@ MeshPart::MeshPart(MeshWorld& world, const Graph& graph, const CompileOptions& o
   // Processes may make plans at different times: a function runs interpreted until it is compiled.
   if (world.is_threads()) options_.on.emplace_back(kOverlap);
   if (!options_.donated.empty()) options_.donated.resize(static_cast<size_t>(graph_.inputs()));
+}
+
+std::shared_ptr<const WorkerPlan> MeshPart::plan_to_run(std::span<const Division* const> in) const {
+  std::shared_ptr<const WorkerPlan> plan = plan_for(in);
+  int64_t limit = options_.memory_limit;
+  if (limit && plan->needed > limit)
+    fail(Fault::memory,
+         Hint{"divide more: tn.shard of the batch, tn.stored of parameters, more workers; or use "
+              "smaller batches, or raise memory_limit"},
+         "compile: {}",
+         over_limit_text(memory_report(*plan->made.plan), limit, options_.effort, " of a worker"));
+  return plan;
 }
 
 std::shared_ptr<const WorkerPlan> MeshPart::plan_for(std::span<const Division* const> in) const {
@@ -113,6 +127,7 @@ std::shared_ptr<const WorkerPlan> MeshPart::make(std::span<const Division* const
   plan->made = compilation_of(made.local.graph, options_);
   plan->traffic = sharding::traffic_of(plan->made.set->graph);
   plan->ops = worker_ops(made.local.graph), plan->compiled = options_.effort != Effort::e0;
+  plan->needed = memory_needed(*plan->made.plan);
   for (Val v : made.local.graph.outputs)
     plan->result_bytes += made.local.graph.types[static_cast<size_t>(v)]->bytes();
   scope.held.add(made.local.graph);

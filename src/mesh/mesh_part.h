@@ -22,6 +22,7 @@ struct WorkerPlan {
   std::vector<sharding::Traffic> traffic;  // its collectives, after them
   OpListRef ops;                           // what watchers are told
   int64_t result_bytes = 0;                // of a worker
+  int64_t needed = 0;                      // bytes that a run takes, of a worker
   bool compiled = false;                   // as machine code
 };
 
@@ -29,8 +30,9 @@ class MeshPart : public PlannedLater {
  public:
   MeshPart(MeshWorld& world, const Graph& graph, const CompileOptions& options);
 
-  /// For inputs, then constants, that are divided so.
-  std::shared_ptr<const WorkerPlan> plan_for(std::span<const Division* const> in) const;
+  /// The plan of a run, for inputs, then constants, that are divided so. Fails if a worker needs
+  /// more than the memory limit.
+  std::shared_ptr<const WorkerPlan> plan_to_run(std::span<const Division* const> in) const;
   TypeRef output(size_t i) const { return graph_.types[static_cast<size_t>(graph_.outputs[i])]; }
   Compilation compilation() const override { return last()->made; }
   Decisions decisions() const override { return last()->decisions; }
@@ -41,6 +43,7 @@ class MeshPart : public PlannedLater {
  private:
   /// The last plan.
   std::shared_ptr<const WorkerPlan> last() const;
+  std::shared_ptr<const WorkerPlan> plan_for(std::span<const Division* const> in) const;
   std::shared_ptr<const WorkerPlan> make(std::span<const Division* const> in) const;
 
   MeshWorld& world_;

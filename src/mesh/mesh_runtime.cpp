@@ -266,7 +266,7 @@ void MeshRuntime::run(const std::shared_ptr<const PlacedPlan>& placed,
   };
   for (const Bound& given : inputs) see(given);
   for (const Bound& given : placed->constants) see(given);
-  std::shared_ptr<const WorkerPlan> plan = part.plan_for(divisions);
+  std::shared_ptr<const WorkerPlan> plan = part.plan_to_run(divisions);
 
   std::vector<WorkerRun> runs(static_cast<size_t>(there.here()));
   Taken taken(runs);
