@@ -62,6 +62,8 @@ std::shared_ptr<const WorkerPlan> MeshPart::plan_to_run(std::span<const Division
   if (limit && plan->needed > limit)
     fail(Fault::memory,
          Hint{"divide more: tn.shard of the batch, tn.stored of parameters, more workers; or use "
+              "smaller batches, or raise memory_limit",
+              "divide more: tn::shard of the batch, tn::stored of parameters, more workers; or use "
               "smaller batches, or raise memory_limit"},
          "compile: {}",
          over_limit_text(memory_report(*plan->made.plan), limit, options_.effort, " of a worker"));
