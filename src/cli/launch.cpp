@@ -24,8 +24,8 @@ std::vector<std::string> command_of(const std::vector<std::string>& words,
 
 constexpr int kMostWorkers = 256;
 
-/// "4", or "2:8": as many as there can be, and at least two after failures.
-void read_workers(const std::string& text, workers::LaunchRequest& request) {
+/// "4", or "2:8": as many as there can be, and at least two after failures. Gives what is wrong.
+std::string read_workers(const std::string& text, workers::LaunchRequest& request) {
   int least = 0, most = 0;
   const char *at = text.data(), *end = at + text.size();
   auto [first, error] = std::from_chars(at, end, least);
@@ -35,25 +35,28 @@ void read_workers(const std::string& text, workers::LaunchRequest& request) {
     last = std::from_chars(first + 1, end, most);
   if (error != std::errc() || last.ec != std::errc() || last.ptr != end || least < 1 ||
       most < least || most > kMostWorkers)
-    throw CLI::ValidationError(
-        format("launch: '{}' is not a number of workers from 1 to {}: write -n 4, or -n 2:8 for "
-               "at least 2 and at most 8",
-               text, kMostWorkers));
+    return format(
+        "'{}' is not a number of workers from 1 to {}: write -n 4, or -n 2:8 for at "
+        "least 2 and at most 8",
+        text, kMostWorkers);
   request.size = most, request.least = least;
+  return {};
 }
 
 }  // namespace
 
 void add_launch(CLI::App& app, const Host& host) {
   struct Options {
-    std::string workers = "1", hosts, hostfile;
+    std::string workers, hosts, hostfile;
     workers::LaunchRequest request;
   };
   auto options = std::make_shared<Options>();
   workers::LaunchRequest& request = options->request;
   CLI::App* launch = app.add_subcommand("launch", "Run a program as several workers");
-  launch->add_option("-n,--workers", options->workers,
-                     "How many workers; 2:8 goes on with fewer after failures");
+  launch
+      ->add_option("-n,--workers", options->workers,
+                   "How many workers; 2:8 goes on with fewer after failures")
+      ->check([&request](const std::string& text) { return read_workers(text, request); });
   launch->add_option("--threads", request.threads, "Of each worker (the cores, shared evenly)");
   launch->add_option("--restarts", request.restarts, "How often to restart after a failure (0)")
       ->check(CLI::Range(0, 1'000'000));
@@ -66,7 +69,6 @@ void add_launch(CLI::App& app, const Host& host) {
   launch->callback([options, python = python_of(host)] {
     workers::LaunchRequest wanted = options->request;
     wanted.command = command_of(wanted.command, python);
-    read_workers(options->workers, wanted);
     if (!options->hosts.empty()) wanted.hosts = workers::parse_hosts(options->hosts);
     if (!options->hostfile.empty()) wanted.hosts = workers::read_hosts(options->hostfile);
     stop_instruction_log();  // it is that of the workers

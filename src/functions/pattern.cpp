@@ -27,11 +27,15 @@ Pattern pattern_of(std::span<const TypeRef> like, F&& size) {
   return out;
 }
 
+/// Whether they differ in sizes at most.
+bool are_alike(TypeRef a, TypeRef b) {
+  return a->dtype == b->dtype && a->device == b->device && a->rank() == b->rank();
+}
+
 /// Up to the values of symbols. Nothing is 0 where a symbol stands.
 bool fits(TypeRef want, TypeRef have) {
   if (want == have) return true;
-  if (want->elements > 0 || want->dtype != have->dtype || want->rank() != have->rank())
-    return false;
+  if (want->elements > 0 || !are_alike(want, have)) return false;
   return std::ranges::equal(want->shape, have->shape, [](Dim w, Dim h) {
     return identical(w, h) || (!w.is_const() && h.is_const() && !h.is(0));
   });
@@ -87,10 +91,7 @@ Pattern shapeless_pattern(std::span<const TypeRef> actual) {
 }
 
 std::optional<Pattern> generalised(const Pattern& known, std::span<const TypeRef> actual) {
-  if (actual.size() != known.types.size()) return {};
-  for (size_t i = 0; i < actual.size(); ++i)
-    if (known.types[i]->dtype != actual[i]->dtype || known.types[i]->rank() != actual[i]->rank())
-      return {};
+  if (!std::ranges::equal(known.types, actual, are_alike)) return {};
   if (has_open_sizes(actual)) return exact_pattern(actual);
   std::map<std::pair<int64_t, int64_t>, Dim> symbols;  // by what was known and what is now
   return pattern_of(actual, [&](size_t i, int k) {

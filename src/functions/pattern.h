@@ -19,7 +19,7 @@ Pattern exact_pattern(std::span<const TypeRef> actual);
 /// With a symbol for every size; those that are 0 stay.
 Pattern shapeless_pattern(std::span<const TypeRef> actual);
 /// One that serves what `known` does and `actual` too: sizes that differ become symbols, the same
-/// one where both sides are the same. Nothing when element types or ranks differ.
+/// one where both sides are the same. Nothing when element types, devices or ranks differ.
 std::optional<Pattern> generalised(const Pattern& known, std::span<const TypeRef> actual);
 /// After guards said what some symbols are.
 Pattern substituted(const Pattern& pattern, std::span<const Replacement> replacements);

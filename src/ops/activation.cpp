@@ -327,6 +327,7 @@ constexpr auto softmin_def = Composite<LastAxisAttrs>{
     .body = [](const LastAxisAttrs& a, const Tensors& in) -> Tensors {
       return {tn::softmax(-in[0], Axes{a.axis})};
     },
+    .precision = Precision::full,
     .samples = {{"f32[2,3]"}, {"f32[2,3]", "axis=0"}},
 };
 TN_OP(softmin);

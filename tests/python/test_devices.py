@@ -167,6 +167,15 @@ class TestTransforms:
         assert mapped.device == B and mapped.shape == (2, 3)
         assert "to_device" in tn.show(lambda v: v.to(B) + 1, x)
 
+    def test_sizes_that_vary_on_several_devices(self):
+        f = tn.compile(lambda x: x @ tn.moveaxis(x, 0, 1) + 1)
+        for rows in (4, 3, 6, 5):
+            x = tn.arange(rows * 7, dtype=tn.float32).reshape(rows, 7)
+            known = f(x).tolist()
+            for device in (A, B, "cpu"):
+                y = f(x.to(device))
+                assert y.device == device and y.tolist() == known
+
     def test_compiled_functions_have_devices_in_their_keys(self):
         runs = []
 

@@ -292,8 +292,8 @@ def test_the_launcher_runs_mpirun(tmp_path, monkeypatch, kind, way):
         (["--hosts", "-a:2", "p"], "launch: '-a:2' is not a machine with a number of workers"),
         (["--hostfile", "no-such-file", "p"], "launch: cannot read no-such-file"),
         (["--hostfile", os.devnull, "p"], f"launch: {os.devnull} names no machines"),
-        (["-n", "8:2", "p"], "launch: '8:2' is not a number of workers from 1 to 256"),
-        (["-n", "0", "p"], "launch: '0' is not a number of workers from 1 to 256"),
+        (["-n", "8:2", "p"], "--workers: '8:2' is not a number of workers from 1 to 256"),
+        (["-n", "0", "p"], "--workers: '0' is not a number of workers from 1 to 256"),
     ],
 )
 def test_misuse_of_the_launcher(words, text):

@@ -26,12 +26,12 @@ struct Brain {
   [[gnu::always_inline]] static Brain from(float x) { return {float_to_bfloat16(x)}; }
 };
 
-/// Calls `body(tag)` with a value of the stored type.
-template <class Body>
-void with_floats(Element type, Body body) {
+/// Calls `body(tag)` with a value of the type that operands computed in T have.
+template <class T, class Body>
+void with_stored(Element type, Body body) {
+  if constexpr (sizeof(T) == 8) return body(double{});
   if (type == Element::f16) return body(Half{});
   if (type == Element::bf16) return body(Brain{});
-  if (type == Element::f64) return body(double{});
   body(float{});
 }
 
@@ -46,7 +46,7 @@ template <class T, class S>
 
 template <class T>
 void scale(Element type, const void* from, int64_t stride, int64_t n, T factor, T* to) {
-  with_floats(type, [&](auto tag) {
+  with_stored<T>(type, [&](auto tag) {
     auto* x = static_cast<const decltype(tag)*>(from);
     if (stride == 1)
       for (int64_t i = 0; i < n; ++i) to[i] = widened<T>(x[i]) * factor;
@@ -66,13 +66,14 @@ void mask(Element type, const void* mask, int64_t stride, int64_t n, T* scores) 
       for (int64_t i = 0; i < n; ++i) scores[i] = keeps[i * stride] ? scores[i] : kNever;
     return;
   }
-  with_floats(type, [&](auto tag) {
+  auto add = [&](auto tag) {
     auto* x = static_cast<const decltype(tag)*>(mask);
     if (stride == 1)
       for (int64_t i = 0; i < n; ++i) scores[i] += widened<T>(x[i]);
     else
       for (int64_t i = 0; i < n; ++i) scores[i] += widened<T>(x[i * stride]);
-  });
+  };
+  type == Element::f64 ? with_stored<double>(type, add) : with_stored<float>(type, add);
 }
 
 /// A row folded by the tree: chunks, then the results of the chunks by lanes.
@@ -107,7 +108,7 @@ T weigh(T* scores, int64_t n) {
 
 template <class T>
 void divide(const T* from, T divisor, int64_t n, Element type, void* to) {
-  with_floats(type, [&](auto tag) {
+  with_stored<T>(type, [&](auto tag) {
     using S = decltype(tag);
     auto* out = static_cast<S*>(to);
     for (int64_t i = 0; i < n; ++i)
