@@ -389,7 +389,7 @@ def __dir__() -> list[str]:
     hidden = {"TYPE_CHECKING", "annotations"}
     here = [
         name
-        for name, value in globals().items()
+        for name, value in list(globals().items())  # other threads may import parts meanwhile
         if not name.startswith("_") and name not in hidden and type(value) is not module
     ]
     return sorted({*here, *_PARTS, *_LATER, "__version__"})

@@ -5,6 +5,7 @@ import inspect
 import pathlib
 import subprocess
 import sys
+import threading
 import types
 
 import pytest
@@ -139,3 +140,24 @@ def test_the_options_that_type_checkers_know_are_all():
     parameters = inspect.signature(tn.compile).parameters.values()
     by_name = {p.name for p in parameters if p.kind is p.KEYWORD_ONLY}
     assert named == by_name - {"args", "kwargs", "model"}
+
+
+def test_names_are_listed_while_another_thread_imports_parts():
+    interval = sys.getswitchinterval()
+    over = threading.Event()
+
+    def change():
+        for i in range(20_000):
+            setattr(tn, f"part{i % 50}", i)
+            delattr(tn, f"part{i % 50}")
+        over.set()
+
+    sys.setswitchinterval(1e-6)
+    thread = threading.Thread(target=change)
+    thread.start()
+    try:
+        while not over.is_set():
+            assert "ones" in dir(tn)
+    finally:
+        thread.join()
+        sys.setswitchinterval(interval)
