@@ -342,7 +342,7 @@ void Emitter::store_vector(const loop::Store& store, int copy) {
   if (!where) where = llvm::ConstantInt::getTrue(vector_of(b_.getInt1Ty()));
   Value* at = places(store.buffer, store.index, copy);
   if (!set) x = combined(store, b_.CreateMaskedGather(vectors, at, align, where, zero), x);
-  b_.CreateMaskedScatter(ops_.to_memory(x, dtype), at, align, where);
+  pending_.push_back({ops_.to_memory(x, dtype), at, where, align, false});
 }
 
 void Emitter::store_lanes_in_order(const loop::Store& store, int copy, Value* x, Value* where) {
@@ -368,7 +368,9 @@ void Emitter::flush_stores() {
   std::vector<Pending> list;
   list.swap(pending_);
   auto plain = [&](const Pending& p) {
-    if (p.mask)
+    if (p.place->getType()->isVectorTy())
+      b_.CreateMaskedScatter(p.x, p.place, p.align, p.mask);
+    else if (p.mask)
       b_.CreateMaskedStore(p.x, p.place, p.align, p.mask);
     else
       b_.CreateAlignedStore(p.x, p.place, p.align);

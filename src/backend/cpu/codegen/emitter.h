@@ -220,7 +220,7 @@ class Emitter {
   std::map<ValueId, Values> carries_;                // of scans
   std::unordered_map<ValueId, Value*> lanes_at_;     // columns: in scratch
   struct Pending {
-    Value *x, *place, *mask;
+    Value *x, *place, *mask;  // `place` is a vector where a stride is not 1
     llvm::Align align;
     bool bypass;
   };
