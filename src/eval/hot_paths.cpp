@@ -19,6 +19,7 @@
 #include "eval/autotune.h"
 #include "eval/background.h"
 #include "eval/modes.h"
+#include "eval/run_together.h"
 #include "ir/named_calls.h"
 #include "observe/op_events.h"
 #include "passes/passes.h"
@@ -213,13 +214,23 @@ void HotPath::compile(Graph graph, CompileOptions options, const HotPathPolicy& 
                       std::optional<Values> values) {
   options.effort = Effort::e2;
   if (std::ranges::any_of(graph.ops, has_effects)) values = {};  // they happen once
+  bool together = is_run_together(graph);
+  if (together) values = {};  // measuring would run collectives that the others do not
   if (policy.when == When::always) return make_plan(graph, options, values);
+  if (together) return refuse("other processes run its collectives at the same time");
   compiling_worker().add(
       [self = shared_from_this(), graph = std::move(graph), options, values = std::move(values)] {
         std::optional<OnOwnThread> alone;
         if (!values) alone.emplace();  // who measures needs the others
         self->make_plan(graph, options, values);
       });
+}
+
+void HotPath::refuse(std::string reason) {
+  std::lock_guard lock(registry().mutex);
+  status_ = HotPathStatus::failed, reason_ = std::move(reason);
+  --registry().queued;
+  set_unproven(false);
 }
 
 void HotPath::make_plan(const Graph& graph, const CompileOptions& wanted,

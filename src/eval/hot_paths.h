@@ -53,6 +53,8 @@ class HotPath : public std::enable_shared_from_this<HotPath> {
  private:
   void make_plan(const Graph& graph, const CompileOptions& wanted,
                  const std::optional<Values>& values);
+  /// Instead of `make_plan`.
+  void refuse(std::string reason);
   bool stays_cold(int64_t count, const HotPathPolicy& policy) const;
   bool may_compile();
   void set_unproven(bool unproven);

@@ -11,6 +11,7 @@
 #include "eval/eval.h"
 #include "eval/index_checks.h"
 #include "eval/modes.h"
+#include "eval/run_together.h"
 #include "ir/interned.h"
 #include "ir/number.h"
 #include "ir/precision.h"
@@ -154,6 +155,12 @@ const CompiledGraph& Compiled::code() const {
   return *code_;
 }
 
+bool Compiled::is_together() const {
+  std::call_once(shared_->asked_together,
+                 [&] { shared_->is_together = is_run_together(traced_.graph); });
+  return shared_->is_together;
+}
+
 std::shared_ptr<const Plan> Compiled::interpreted_plan(std::span<const Binding> sizes) const {
   CompileOptions plain = options();
   plain.effort = Effort::e0;
@@ -162,7 +169,8 @@ std::shared_ptr<const Plan> Compiled::interpreted_plan(std::span<const Binding> 
 
 Deadline::Found Compiled::plan(std::span<const Binding> sizes) const {
   const CompiledGraph& compiled = code();
-  if (demands_.timeout <= 0) return {compiled.plan(sizes), true};
+  if (demands_.timeout <= 0 || (!demands_.timeout_fails && is_together()))
+    return {compiled.plan(sizes), true};
   return deadline_.plan(code_, sizes, [&] { return interpreted_plan(sizes); });
 }
 
@@ -181,7 +189,7 @@ std::shared_ptr<const Compiled::Ready> Compiled::known_ready(std::span<const Bin
 void Compiled::tune(std::span<const Bound> in, std::span<const Binding> sizes) const {
   std::call_once(shared_->tuned, [&] {
     if (has_code_.load(std::memory_order_acquire) || options_.effort == Effort::e0 ||
-        traced_.graph.outputs.size() > traced_.results)
+        traced_.graph.outputs.size() > traced_.results || is_together())
       return;
     Tuned choice = tuned(traced_.graph, options(), sizes, {in});
     std::lock_guard lock(shared_->mutex);

@@ -112,6 +112,8 @@ class Compiled {
   void check_memory(const Plan& plan) const;
   Deadline::Found plan(std::span<const Binding> sizes) const;
   std::shared_ptr<const Plan> interpreted_plan(std::span<const Binding> sizes) const;
+  /// Whether other processes run it at the same time: see eval/run_together.h.
+  bool is_together() const;
   void check(std::span<const Bound> in, std::span<const Bound> out,
              std::span<const Binding> sizes) const;
   void look_at(std::span<const Bound> in, std::span<const Bound> out,
@@ -138,7 +140,8 @@ class Compiled {
   mutable std::atomic<bool> has_code_ = false;
   mutable CompileCounts before_;  // of code that others made
   struct Shared {
-    std::once_flag tuned, compiled;
+    std::once_flag tuned, compiled, asked_together;
+    bool is_together = false;
     std::mutex mutex;
     std::shared_ptr<const Ready> ready;  // of the last call
   };

@@ -10,7 +10,6 @@
 #include "ops/collectives.h"
 #include "ops/op_decls.h"
 #include "ops/shapes.h"
-#include "tenon/hot_paths.h"
 #include "tenon/ops.h"
 #include "workers/worker_watch.h"
 #include "workers/world.h"
@@ -114,15 +113,7 @@ Group init() {
             "name it: tn::distributed::axis(\"data\"); there are no messages there: exchange parts "
             "with all_to_all, or read them from an all_gather"},
         "workers: in the function of shard_map a collective is along an axis of the mesh");
-  Group world{std::string(workers::kWorld)};
-  // Workers would change to compiled plans at different times, and those may merge collectives.
-  [[maybe_unused]] static const bool is_equal_everywhere = [&] {
-    HotPathPolicy policy = hot_path_policy();
-    if (world.size() > 1 && policy.when == HotPathPolicy::When::hot)
-      policy.when = HotPathPolicy::When::never, set_hot_path_policy(policy);
-    return true;
-  }();
-  return world;
+  return Group{std::string(workers::kWorld)};
 }
 
 Tensor all_sum(const Tensor& x, const Group& group, Place place) {

@@ -256,6 +256,28 @@ def test_workers_do_not_change_plans_at_different_times(tmp_path):
     assert len({line[1:] for line in lines(tmp_path, program, **environment)}) == 1
 
 
+@pytest.mark.parametrize("way", ["hot", "timeout", "autotune"])
+def test_processes_of_a_mesh_do_not_change_plans_at_different_times(tmp_path, way):
+    program = f"""
+    way = {way!r}
+    def f(x):  # with four sums interpreted, two compiled
+        return x.sum() * 2 + x.sum() * 3 + tn.sum(x * 1.0) + (x * x).sum() * 10
+    if way == "hot":
+        tn.set_auto_compile(True, threshold=5)
+    if way == "timeout":
+        f = tn.compile(f, timeout=(1e-9, "interpret"))
+    if way == "autotune":
+        f = tn.compile(f, mode="max-autotune")
+    with tn.Mesh(data=2):
+        x = tn.shard(tn.random.normal((4, 64), key=tn.random.key(2)), "data")
+        found = {{f(x).item() for _ in range(300)}}
+    refused = sum("at the same time" in str(path) for path in tn.hot_paths())
+    say(len(found), refused)
+    """
+    refused = int(way == "hot")
+    assert lines(tmp_path, program, workers=2) == [f"{rank} 1 {refused}" for rank in (0, 1)]
+
+
 def test_different_calls_are_reported_by_all(tmp_path):
     program = """
     try:
