@@ -1,5 +1,6 @@
 #include "sharding/gathers.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace tn::sharding {
@@ -36,7 +37,7 @@ int64_t Gathers::bytes(Val v) const {
 
 bool Gathers::forget(Val root) {
   Root& one = state_[static_cast<size_t>(root)];
-  if (one.until < 0 || gathered_ - one.until < bytes(root)) return false;
+  if (one.until < 0 || gathered_ - one.until < std::max<int64_t>(bytes(root), 1)) return false;
   one.until = -1, ++one.times;
   return true;
 }

@@ -299,6 +299,8 @@ class Partition {
     uint32_t partial = 0;
     for (int k = 0; k < op.ins; ++k) {
       Val v = from_.in(op)[static_cast<size_t>(k)];
+      // Its form would be made here, and once more when the op is.
+      if (gathers_.view(same_[static_cast<size_t>(v)]) >= 0) return 0;
       const Form& form = first_form(v);
       bool grows = type(v)->elements < 0 || type(v)->elements < type(op.out)->elements;
       bool folds_alike = op.op->family != Family::reduction || op.op->monoid == form.monoid;

@@ -120,3 +120,12 @@ def test_values_are_gathered_again():
         limited = run(int(0.7 * plain[1]))
     assert limited[0] == plain[0] and limited[1] <= 0.7 * plain[1]
     assert limited[2] > plain[2]
+
+
+def test_added_views_of_stored_parameters_are_gathered_once():
+    with tn.Mesh(data=2):
+        a, b = (tn.shard(tn.array(numbers(8, 8, seed=i)), tn.stored("data")) for i in (1, 2))
+        x = tn.shard(tn.array(numbers(4, 8)), "data")
+        f = tn.compile(lambda x, a, b: x @ (a.T + b.T), optimization_level=0)
+        f(x, a, b)
+        assert f.show("sharding").count("all_gather along data of") == 2
