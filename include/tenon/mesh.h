@@ -6,6 +6,7 @@
 //     tn::MeshScope on(mesh);                          // new tensors lie on it
 //     tn::Tensor x = tn::shard(tn::randn({1024, 64}), "data");
 //     std::string text = tn::layout(x);                // "f32[1024,64] @[data,-]"
+#include <functional>
 #include <initializer_list>
 #include <source_location>
 #include <string>
@@ -98,6 +99,10 @@ Tensor shard(const Tensor& x, const ShardSpec& spec,
 /// `x` on the mesh of `like`, divided as that is; on its device, if that is no mesh. Computes both.
 /// If blocks must be exchanged between processes, all workers must call it.
 Tensor shard_like(const Tensor& x, const Tensor& like);
+
+/// A tensor divided as `x`. `f`, which keeps the shape, makes its blocks of those of `x`, on the
+/// host; of a tensor that is whole it makes the tensor.
+Tensor map_blocks(const Tensor& x, const std::function<Tensor(const Tensor& block)>& f);
 
 /// How a tensor is divided: "f32[1024,64] @[data,-]". Computes it first.
 std::string layout(const Tensor& x);

@@ -79,3 +79,21 @@ Tensor placed(const Tensor& x, std::string_view text) {
 }
 
 }  // namespace tn::mesh
+
+namespace tn {
+
+Tensor map_blocks(const Tensor& x, const std::function<Tensor(const Tensor&)>& f) {
+  x.eval();
+  const mesh::MeshValue& like = mesh::value_in(*slot_of(x).data.load(std::memory_order_acquire));
+  if (like.division->layout.is_whole()) return f(x);
+  std::vector<Tensor> made;
+  for (const Tensor& block : blocks(x)) made.push_back(f(block));
+  eval(made);
+  TypeRef type = intern({made[0].dtype(), type_of(x)->shape, x.device()});
+  mesh::MeshValue value{like.division, type->shape, static_cast<int64_t>(size_of(type->dtype)), {}};
+  for (const Tensor& block : made) value.blocks.push_back(mesh::bound_of(slot_of(block)));
+  auto bytes = static_cast<size_t>(type->bytes());
+  return make_data(mesh::make_buffer(x.device(), bytes, std::move(value)), 0, type);
+}
+
+}  // namespace tn

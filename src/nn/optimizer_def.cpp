@@ -49,9 +49,11 @@ Tensors initial_state(const OptimizerDef& def, const void* attrs, const Tensor& 
   for (const StateDef& each : def.state) {
     Tensor& made =
         state.emplace_back(each.initial ? each.initial(attrs, parameter) : zeros_like(parameter));
-    // Nothing else says how zeros are divided. Whole ones need more memory than a worker may have.
+    // Nothing else says how it is divided. Whole state needs more memory than a worker may have.
     if (on_mesh && made.defined() && identical(made.shape(), parameter.shape()))
-      made = shard_like(made, parameter);
+      made = map_blocks(parameter, [&](const Tensor& block) {
+        return each.initial ? each.initial(attrs, block) : zeros_like(block);
+      });
   }
   return state;
 }

@@ -179,3 +179,18 @@ def test_optimizer_state_is_divided_as_its_parameter():
         tensors = [t for t in tn.tree.leaves(optimizer.state) if isinstance(t, tn.Tensor)]
         moments = [tn.layout(t) for t in tensors if t.shape == (16, 8)]
         assert moments == 2 * ["f32[16,8] @[data,-] stored(data)"]
+
+
+@pytest.mark.parametrize("workers", [2, 8])
+def test_initial_state_is_never_whole(workers):
+    with tn.Mesh(data=workers):
+        weight = tn.shard(tn.ones((64, 4096)), tn.stored("data"))
+        tn.eval(weight)
+        held, whole = tn.memory.active_memory(), weight.nbytes
+        tn.memory.reset_peak_memory()
+        optimizer = optim.Adagrad(learning_rate=0.1, initial_accumulator_value=0.25)
+        optimizer.init({"weight": weight})
+        assert tn.memory.peak_memory() - held < 1.1 * whole  # of all workers together
+        (state,) = [t for t in tn.tree.leaves(optimizer.state) if t.shape == (64, 4096)]
+        assert tn.layout(state) == tn.layout(weight)
+        assert (state.numpy() == 0.25).all()
