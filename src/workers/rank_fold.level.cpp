@@ -45,7 +45,7 @@ auto wrapping(A a) {
     return a;
 }
 
-/// NaN wins.
+/// NaN wins. Of equal extremes, such as zeros of both signs, the last, as in folds of a worker.
 template <Fold K, class A>
 A combine(A a, A b) {
   if constexpr (K == Fold::sum)
@@ -53,9 +53,9 @@ A combine(A a, A b) {
   else if constexpr (K == Fold::product)
     return static_cast<A>(wrapping(a) * wrapping(b));
   else if constexpr (K == Fold::max)
-    return a != a || a >= b ? a : b;
+    return a != a || a > b ? a : b;
   else
-    return a != a || a <= b ? a : b;
+    return a != a || a < b ? a : b;
 }
 
 template <Fold K, class T>

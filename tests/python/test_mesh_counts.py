@@ -166,3 +166,11 @@ def test_stored_parameters_are_gathered_for_each_pass(workers):
     # Backwards, the last weight is still there, and the first one has no reader.
     assert len(gathers) == 2 * layers - 2
     assert all(f" of f32[{width},{width}]: 1.0KB," in line for line in gathers)
+
+
+@pytest.mark.parametrize("fold", [tn.max, tn.min])
+@pytest.mark.parametrize("values", [[0.0, -0.0], [-0.0, 0.0]])
+def test_extremes_of_zeros_of_both_signs(fold, values):
+    meshes = [({"data": workers}, {"data": 2}) for workers in (1, 2)]
+    x = np.array(values, np.float32).reshape(2, 1)
+    same_on_all(lambda: fold(tn.shard(tn.array(x), "data"), axis=0), meshes)
