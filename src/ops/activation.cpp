@@ -337,12 +337,17 @@ struct ShrinkAttrs {
   static constexpr void fields(auto& a, auto&& f) { f("lambd", a.lambd); }
 };
 
+/// 0 where `x` is in [-limit, limit], else `otherwise`. The least integer has no magnitude.
+static Tensor where_beyond(const Tensor& x, double limit, const Tensor& otherwise) {
+  return tn::where((x <= limit) & (x >= -limit), 0, otherwise);
+}
+
 constexpr auto hard_shrink_def = Composite<ShrinkAttrs>{
     .doc = "`x` where its magnitude exceeds `lambd`, else 0.",
     .module = "nn",
     .args = {"x"},
     .body = [](const ShrinkAttrs& a, const Tensors& in) -> Tensors {
-      return {tn::where(tn::abs(in[0]) <= a.lambd, 0, in[0])};
+      return {where_beyond(in[0], a.lambd, in[0])};
     },
     .samples = {{"f32[2,3]"}, {"f32[4]", "lambd=0.25"}},
 };
@@ -353,7 +358,7 @@ constexpr auto softshrink_def = Composite<ShrinkAttrs>{
     .module = "nn",
     .args = {"x"},
     .body = [](const ShrinkAttrs& a, const Tensors& in) -> Tensors {
-      return {tn::where(tn::abs(in[0]) <= a.lambd, 0, in[0] - tn::sign(in[0]) * a.lambd)};
+      return {where_beyond(in[0], a.lambd, in[0] - tn::sign(in[0]) * a.lambd)};
     },
     .samples = {{"f32[2,3]"}, {"f32[4]", "lambd=0.25"}},
 };

@@ -335,6 +335,12 @@ def test_shrinking_keeps_nan():
     assert np.isnan(nn.hard_shrink(x).numpy()[0]) and np.isnan(nn.softshrink(x).numpy()[0])
 
 
+def test_shrinking_the_least_integer():
+    x = tn.array([-128, -3, 2, 127], dtype=tn.int8)
+    assert nn.hard_shrink(x, lambd=3).tolist() == [-128, 0, 0, 127]
+    assert nn.softshrink(x, lambd=3).tolist() == [-125, 0, 0, 124]
+
+
 def test_activations_are_functions_and_modules():
     x = tn.array(draw(4, 6))
     for module, function in [
