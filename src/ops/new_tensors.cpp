@@ -174,7 +174,9 @@ constexpr auto full_like_def = Composite<LikeAttrs>{
         "type unless `dtype` is given.",
     .args = {"x", "fill_value"},
     .body = [](const LikeAttrs& a, const Tensors& in) -> Tensors {
-      Tensor value = cast_to(in[1], a.dtype.value_or(in[0].dtype()));
+      DType type = a.dtype.value_or(in[0].dtype());
+      if (is_scalar(*in[1].node())) check_fits("full_like", in[1], type);
+      Tensor value = cast_to(in[1], type);
       return {tn::broadcast_to(value, in[0].shape())};
     },
     .samples = {{"f32[2,3], f32[]"}, {"f32[2,3], f32[3]", "dtype=f64"}},

@@ -1,5 +1,6 @@
 // Padding: elements around a tensor, given or taken from it.
 #include "base/error.h"
+#include "ir/element.h"
 #include "ir/sizes.h"
 #include "ops/families.h"
 #include "ops/op_attrs.h"
@@ -169,6 +170,7 @@ constexpr auto pad_def = Composite<PadAttrs>{
     .body =
         [](const PadAttrs& a, const Tensors& in) {
           PadWithAttrs attrs{a.pad_width, a.mode};
+          check_fits("pad", a.constant_values, in[0].dtype());
           return call_with(pad_with, {in[0], make_scalar(a.constant_values, in[0].dtype(), false)},
                            &attrs);
         },

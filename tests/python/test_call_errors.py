@@ -32,6 +32,14 @@ SHAPES = [
     ),
     (lambda: tn.tril(ones(2, 2), 2**70), "tril: k does not fit 64 bits"),
     (
+        lambda: tn.full_like(tn.array([1], dtype=tn.uint8), 300),
+        "full_like: the number 300 does not fit u8 (u8[1], i64[])",
+    ),
+    (
+        lambda: tn.pad(tn.array([1], dtype=tn.uint8), 1, constant_values=-1),
+        "pad: the number -1 does not fit u8 (u8[1])",
+    ),
+    (
         lambda: tn.unflatten(ones(4), 0, (-1, -1)),
         "unflatten: only one extent may be -1: [-1,-1] (f32[4])",
     ),
