@@ -8,6 +8,7 @@
 
 #include "tenon/callback.h"
 #include "tenon/compile_settings.h"
+#include "tenon/mesh.h"
 #include "tenon/shared_ptr.h"
 #include "tenon/typed.h"
 
@@ -60,6 +61,9 @@ struct AheadSettings {
   /// plan fits; a plan that does not fit at `max` is an error. 0: unlimited.
   int64_t memory_limit = 0;
   PlanSettings plan = {};
+  /// Where it runs: a mesh of workers, over which constants stay divided as they are. No axes: on
+  /// the device of its arguments, undivided, even if it uses tensors of a mesh.
+  Mesh mesh = {};
   /// Called once the function is traced, when the structure of the results is known.
   Callback<Surface()> surface = {};
 };
@@ -85,6 +89,7 @@ struct ExecutableStats {
   int64_t kernels_compiled = 0;  // since it was made or loaded
   std::string target = {};       // the CPU level of the code that runs
   std::string origin = {};       // "compiled", "loaded", "rebuilt: <why>"
+  std::string mesh = {};         // "data=2, model=4"; "": it runs on one device
 };
 
 /// Copies share everything; calls may come from any thread.

@@ -260,6 +260,7 @@ class ExecutableStats:
     kernels_compiled: int
     target: str
     origin: str
+    mesh: str
 
 class _InputInfo:
     name: str
@@ -342,6 +343,7 @@ def _compile_ahead(
     memory_limit: int,
     plan: _PlanSettings,
     constants: list[tuple[str, Tensor]],
+    mesh: str,
     surface: Any,
 ) -> _Program: ...
 def _user_place() -> str: ...

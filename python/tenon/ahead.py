@@ -8,7 +8,7 @@ import types
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import _core, surface, tree
 from .compile_options import bytes_of, check_level, plan_settings
@@ -17,6 +17,9 @@ from .input_infos import DimensionInputInfo, InputInfo, to_core
 from .module_changes import frames_of_package
 from .surface import Parameter
 
+if TYPE_CHECKING:
+    from .mesh import Mesh
+
 Function = Callable[..., Any]
 
 
@@ -24,10 +27,12 @@ def compile_ahead(
     fun: Function,
     args: Sequence[Any] | None,
     kwargs: Mapping[str, Any] | None,
+    mesh: Mesh | None,
     options: dict[str, Any],
     changed: dict[str, Any],
 ) -> Executable:
     """Implements `tn.compile` with `args` or `kwargs`."""
+    there = _device_of(mesh)
     level = options["optimization_level"]
     if type(changed.get("inputs")) is int:  # a level may come second: `compile(f, 5, args=[...])`
         level = changed.pop("inputs")
@@ -47,7 +52,8 @@ def compile_ahead(
     held = _held_objects(fun, trace.parameters)
     constants = [pair for prefix, value in held for pair in _tensors_in(prefix, value)]
     _core.eval([tensor for _, tensor in constants])  # computed now, not in every call
-    with _core._DeviceContext(_place_of(constants)), _Unchanged(_name_of(fun), held):
+    place = _core.Device(there) if there else _place_of(constants)
+    with _core._DeviceContext(place), _Unchanged(_name_of(fun), held):
         program = _core._compile_ahead(
             trace,
             [to_core(name, info) for p in trace.parameters for name, info in p.inputs()],
@@ -56,9 +62,21 @@ def compile_ahead(
             bytes_of(options["memory_limit"]),
             plan,
             constants,
+            there,
             lambda: (surface.write(trace.parameters, trace.results), trace.result_names),
         )
     return Executable(program, trace.parameters, trace.results)
+
+
+def _device_of(mesh: Mesh | None) -> str:
+    """The device that a mesh is; "": there is none."""
+    if mesh is None:
+        return ""
+    from .mesh import Mesh
+
+    if not isinstance(mesh, Mesh):
+        _core._fail("type", f"compile: not a mesh: {mesh!r}", "make one: tn.Mesh(model=2)")
+    return mesh.__tenon_device__
 
 
 def _check_has_inputs(

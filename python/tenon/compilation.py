@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from .executables import Executable
+    from .mesh import Mesh
     from .model import Model, PhysicalModel
     from .nn import Module
 
@@ -60,11 +61,16 @@ def compile(
     *,
     args: Sequence[Any],
     kwargs: Mapping[str, Any] | None = ...,
+    mesh: Mesh | None = ...,
     **options: Unpack[Options],
 ) -> Executable: ...
 @overload
 def compile(
-    fun: Callable[P, R], *, kwargs: Mapping[str, Any], **options: Unpack[Options]
+    fun: Callable[P, R],
+    *,
+    kwargs: Mapping[str, Any],
+    mesh: Mesh | None = ...,
+    **options: Unpack[Options],
 ) -> Executable: ...
 @overload
 def compile(  # type: ignore[overload-overlap]  # a model is callable too
@@ -114,6 +120,7 @@ def compile(
     target_hardware: str | Sequence[str] = "native",
     args: Sequence[Any] | None = None,
     kwargs: Mapping[str, Any] | None = None,
+    mesh: Mesh | None = None,
     model: Any = None,
     **model_options: Any,
 ) -> Any:
@@ -188,6 +195,10 @@ def compile(
         >>> scaled(tn.ones((1, 2)))
         tensor([[3., 3.]], dtype=float32)
 
+    With `mesh` an executable runs on the workers of a `tn.Mesh`: constants stay divided as they
+    are, inputs of the host travel there, and results lie there. Without it an executable is
+    undivided, even if the function uses tensors of a mesh.
+
     A logical model, as the first argument or as `model`, is compiled to a physical model for
     `backend`, with the options of `tn.model.compile_model`.
     """
@@ -208,9 +219,12 @@ def compile(
         return functools.partial(compile, **options)
     check_callable("compile", fun)
     fun = plain(fun)
-    del options["args"], options["kwargs"]
+    del options["args"], options["kwargs"], options["mesh"]
     if args is not None or kwargs is not None:
-        return compile_ahead(fun, args, kwargs, options, _changed(options))
+        return compile_ahead(fun, args, kwargs, mesh, options, _changed(options))
+    if mesh is not None:
+        hint = "it runs where its arguments lie: divide them by tn.shard"
+        _core._fail("value", f"compile: mesh applies to executables (args=[...]): {mesh!r}", hint)
     return compile_traced(fun, options, _changed(options))
 
 

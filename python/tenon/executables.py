@@ -27,7 +27,7 @@ class Executable(_core._Executable):
 
     Parts of a tree argument without a description are constants: calls pass equal values, or None.
     Calls may come from any thread, and release the GIL. Copies are the same object; pickling uses
-    the bytes of the file.
+    the bytes of the file. With `mesh=` it runs on the workers of a mesh, and results lie there.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class Executable(_core._Executable):
         return self._program.show(stage)
 
     def stats(self) -> _core.ExecutableStats:
-        """Calls, plans and kernels so far, the CPU level of the code, and where it comes from."""
+        """Calls, plans and kernels so far, the CPU level and origin of the code, and the mesh."""
         return self._program.stats()
 
     def save(

@@ -52,11 +52,17 @@ class Inspector {
           {{"name", out.name}, {"dtype", info(out.dtype).text}, {"shape", out.shape}});
     for (const tnx::SectionInfo& s : file_->sections()) sections.push_back(json_of(s));
     ExecutableStats stats = f_.stats();
-    return Json{{"file", options_.file},          {"bytes", file_->bytes()},
-                {"function", f_.name()},          {"inputs", std::move(inputs)},
-                {"outputs", std::move(outputs)},  {"targets", targets()},
-                {"target", stats.target},         {"origin", stats.origin},
-                {"peak_bytes", f_.peak_bytes()},  {"constants", constants_json()},
+    return Json{{"file", options_.file},
+                {"bytes", file_->bytes()},
+                {"function", f_.name()},
+                {"inputs", std::move(inputs)},
+                {"outputs", std::move(outputs)},
+                {"targets", targets()},
+                {"target", stats.target},
+                {"origin", stats.origin},
+                {"mesh", stats.mesh},
+                {"peak_bytes", f_.peak_bytes()},
+                {"constants", constants_json()},
                 {"sections", std::move(sections)}};
   }
 
@@ -94,19 +100,27 @@ class Inspector {
     return table(rows);
   }
 
+  const ProgramMesh* mesh() const { return f_.state()->program->mesh(); }
   const std::vector<NamedConstant>& constants() const { return f_.state()->program->constants(); }
 
   Json constants_json() const {
     Json all = Json::array();
-    for (const NamedConstant& c : constants())
-      all.push_back({{"name", c.name}, {"type", to_text(*c.type)}, {"bytes", c.type->bytes()}});
+    for (size_t i = 0; i < constants().size(); ++i) {
+      const NamedConstant& c = constants()[i];
+      Json one{{"name", c.name}, {"type", to_text(*c.type)}, {"bytes", c.type->bytes()}};
+      if (mesh()) one["layout"] = mesh()->divisions[i];
+      all.push_back(std::move(one));
+    }
     return all;
   }
 
   std::string constants_text() const {
     std::vector<std::vector<std::string>> rows;
-    for (const NamedConstant& c : constants())
+    for (size_t i = 0; i < constants().size(); ++i) {
+      const NamedConstant& c = constants()[i];
       rows.push_back({c.name, to_text(*c.type), bytes_text(static_cast<size_t>(c.type->bytes()))});
+      if (mesh()) rows.back().push_back(mesh()->divisions[i]);
+    }
     return table(rows);
   }
 

@@ -227,7 +227,10 @@ Compilation CompiledGraph::compilation(std::span<const Binding> sizes) const {
 }
 
 Compilation CompiledGraph::make(Made& made, std::span<const Binding> sizes) const {
-  if (placed_) return placed_->compilation(sizes);
+  if (placed_) {
+    ++made.counts.plans;
+    return placed_->compilation(sizes);
+  }
   if (options_.effort == Effort::e0) {
     ++made.counts.plans;
     InternScope scope;

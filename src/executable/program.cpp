@@ -5,6 +5,7 @@
 #include "compiler/compiler.h"
 #include "compiler/kernel_set.h"
 #include "compiler/placing.h"
+#include "compiler/report.h"
 #include "ir/interned.h"
 #include "ir/rewrite.h"
 #include "ops/op_decls.h"
@@ -46,7 +47,7 @@ static bool gains_at_opt(const KernelSet& set, std::span<const Binding> opt) {
 Program::Program(Signature signature, Graph graph, std::vector<NamedConstant> constants,
                  CompileOptions options)
     : Program(std::move(signature), std::move(graph), std::move(constants), std::move(options),
-              {}) {
+              std::vector<KernelSet>()) {
   for (const std::vector<Binding>& sizes : signature_.samples()) plan(sizes);
   sets_ = code_->sets();
   auto gains = [&](const KernelSet& set) { return gains_at_opt(set, signature_.opt); };
@@ -75,6 +76,20 @@ Program::Program(Signature signature, Graph graph, std::vector<NamedConstant> co
   // Its own, not one shared with functions that compute the same: what is saved depends on nothing
   // else.
   code_ = std::make_shared<const CompiledGraph>(graph_, options_, std::move(open));
+}
+
+Program::Program(Signature signature, Graph graph, std::vector<NamedConstant> constants,
+                 CompileOptions options, ProgramMesh mesh)
+    : signature_(std::move(signature)),
+      graph_(std::move(graph)),
+      constants_(std::move(constants)),
+      options_(std::move(options)),
+      mesh_(std::make_unique<const ProgramMesh>(std::move(mesh))) {
+  make_lasting(graph_);
+  for (const NamedConstant& c : constants_) make_lasting(c.type);
+  options_.constants = mesh_->constants;
+  code_ = std::make_shared<const CompiledGraph>(placed_on(graph_, mesh_->device), options_);
+  target = name_of(options_.target);
 }
 
 Program::~Program() = default;
@@ -117,7 +132,7 @@ std::shared_ptr<const CompiledGraph> Program::code_on(Device device) const {
 }
 
 std::shared_ptr<const Plan> Program::plan(std::span<const Binding> sizes, Device device) const {
-  if (device.is_host()) return plan(sizes);
+  if (device.is_host() || mesh_) return plan(sizes);
   bool is_own = runtime_of(device).target(device).kind == options_.target.kind;
   return is_own ? plan(sizes) : code_on(device)->plan(sizes);
 }
@@ -150,7 +165,7 @@ CompileCounts Program::counts() const {
   return all;
 }
 
-static void count(const std::vector<KernelSet>& sets, Program::Kernels& kernels) {
+static void count(std::span<const KernelSet> sets, Program::Kernels& kernels) {
   for (const KernelSet& set : sets) {
     for (const auto& [use, kernel] : set.kernels)
       if (kernel) ++(kernel->code ? kernels.native : kernels.interpreted);
@@ -162,6 +177,9 @@ static void count(const std::vector<KernelSet>& sets, Program::Kernels& kernels)
 Program::Kernels Program::kernels() const {
   Kernels all;
   count(sets_, all);
+  if (mesh_)
+    for_each_whole(compilation(signature_.opt),
+                   [&](const Compilation& part) { count({part.set.get(), 1}, all); });
   return all;
 }
 
@@ -169,9 +187,14 @@ void Program::verify_weights() const {
   if (is_verified_.load(std::memory_order_acquire)) return;
   std::lock_guard lock(shared_->mutex);
   if (is_verified_) return;
-  file_->verify();
+  verify_();
   is_verified_.store(true, std::memory_order_release);
-  file_.reset();  // which a child of fork that sees it half done does not look at
+  verify_ = nullptr;  // which a child of fork that sees it half done does not look at
+}
+
+void Program::verify_with(std::function<void()> verify) const {
+  verify_ = std::move(verify);
+  is_verified_ = false;
 }
 
 CompileOptions Program::options() const {
@@ -187,17 +210,21 @@ bool Program::Ready::serves(std::span<const ProgramValue> args,
          std::ranges::equal(sizes, values) && (!by_default || device == current_device());
 }
 
-/// Where all arguments are, apart from single values of the host; nothing if there are no others.
-static std::optional<Device> device_of(const std::string& function,
-                                       std::span<const TypeRef> types) {
+/// Where all arguments are, apart from single values of the host. All of the host go to a mesh.
+std::optional<Device> Program::device_for(std::span<const TypeRef> types) const {
   TypeRef first = nullptr;
   for (TypeRef type : types) {
-    if (type->rank() == 0 && type->device.is_host()) continue;
+    if (type->device.is_host() && (type->rank() == 0 || mesh_)) continue;
     if (!first) first = type;
     if (type->device != first->device)
       fail(Hint{"move one of them with .to(device)"}, "{}(): arguments are on {} and {}: {} and {}",
-           function, to_text(first->device), to_text(type->device), *first, *type);
+           signature_.function, to_text(first->device), to_text(type->device), *first, *type);
   }
+  if (mesh_ && first && first->device != mesh_->device)
+    fail(Hint{"move it to the host, .to(\"cpu\"), or divide it among the workers of that mesh"},
+         "{}(): the executable is for the mesh {}, which is {}, and an argument is on {}: {}",
+         signature_.function, mesh_->text, to_text(mesh_->device), to_text(first->device), *first);
+  if (mesh_) return mesh_->device;
   if (!first) return {};
   return first->device;
 }
@@ -218,12 +245,13 @@ std::shared_ptr<const Program::Ready> Program::ready(std::span<const ProgramValu
   }
   made->sizes.assign(sizes.begin(), sizes.end());
   std::vector<Binding> values = signature_.check(types, sizes);
-  std::optional<Device> given = device_of(signature_.function, made->types);
+  std::optional<Device> given = device_for(made->types);
   made->by_default = !given;
   Device device = made->device = given ? *given : current_device();
   std::shared_ptr<const Plan> plan = this->plan(values, device);
   Device driver = plan->parts ? Device() : device;  // parts know where they run
-  made->plan = on_device(driver, std::move(plan), shared.copies);
+  made->plan = mesh_ ? std::make_shared<PlacedPlan>(PlacedPlan{driver, std::move(plan), {}})
+                     : on_device(driver, std::move(plan), shared.copies);
   for (TypeRef type : signature_.outputs)
     made->results.push_back(on_device(substitute(type, replacements(values)), device));
   std::shared_ptr<const Ready> owner = std::move(scope.held).owned_by(std::move(made));

@@ -26,6 +26,15 @@ struct ProgramValue {
   Bound value;
 };
 
+/// Where a program for a mesh runs. Its constants lie there, each worker has its blocks of them.
+struct ProgramMesh {
+  std::string text;  // "data=2, model=4"
+  Device device;
+  std::vector<std::string> divisions;  // by constant: "@[-,model] parameters(model)"
+  std::vector<Bound> constants;
+  std::shared_ptr<const tnx::File> file = {};  // that has their values; null if they are those here
+};
+
 class Program {
  public:
   /// The inputs of `graph` are the signature's tensors, then the constants; its outputs the
@@ -36,6 +45,9 @@ class Program {
   /// With kernels that were made before.
   Program(Signature signature, Graph graph, std::vector<NamedConstant> constants,
           CompileOptions options, std::vector<KernelSet> sets);
+  /// For a mesh, which plans for the sizes and layouts of each call. It makes no kernels for files.
+  Program(Signature signature, Graph graph, std::vector<NamedConstant> constants,
+          CompileOptions options, ProgramMesh mesh);
   ~Program();
 
   const Signature& signature() const { return signature_; }
@@ -44,10 +56,12 @@ class Program {
   const std::vector<NamedConstant>& constants() const { return constants_; }
   /// What is saved: those with symbols, then that of the sizes at `opt` alone, where there is one.
   const std::vector<KernelSet>& sets() const { return sets_; }
+  /// Null: it runs on one device.
+  const ProgramMesh* mesh() const { return mesh_.get(); }
   struct Kernels {
     int64_t native = 0, interpreted = 0;
   };
-  /// Of all sets.
+  /// Of all sets; of a worker of a mesh, for sizes at `opt`.
   Kernels kernels() const;
   /// With the values of all constants, also of those that only kernels hold. Verifies weights.
   CompileOptions options() const;
@@ -88,6 +102,8 @@ class Program {
                                              const ReadOptions& options);
   /// Fails when the weights are not those that were written. Does nothing the second time.
   void verify_weights() const;
+  /// What the above is to call, as it has not been done.
+  void verify_with(std::function<void()> verify) const;
 
   std::string origin, target;                     // as in ExecutableStats
   std::vector<Target> targets = {host_target()};  // that files hold code for by default
@@ -111,15 +127,18 @@ class Program {
   std::shared_ptr<const CompiledGraph> at_opt(std::vector<KernelSet> sets) const;
   std::shared_ptr<const Ready> ready(std::span<const ProgramValue> args,
                                      std::span<const int64_t> sizes) const;
+  /// Where a call with arguments of these types runs; nothing if they do not say.
+  std::optional<Device> device_for(std::span<const TypeRef> types) const;
 
   Signature signature_;
   Graph graph_;
   std::vector<NamedConstant> constants_;
   CompileOptions options_;
   std::shared_ptr<const CompiledGraph> code_;
-  std::shared_ptr<const CompiledGraph> at_opt_;    // without symbols, where that gains; or null
-  std::vector<KernelSet> sets_;                    // of all that is to be saved, whatever calls add
-  mutable std::shared_ptr<const tnx::File> file_;  // of the weights, until they are verified
+  std::shared_ptr<const CompiledGraph> at_opt_;  // without symbols, where that gains; or null
+  std::vector<KernelSet> sets_;                  // of all that is to be saved, whatever calls add
+  std::unique_ptr<const ProgramMesh> mesh_;
+  mutable std::function<void()> verify_;  // of the weights, until they are verified
   mutable std::atomic<bool> is_verified_ = true;
   struct Shared {
     std::mutex mutex;

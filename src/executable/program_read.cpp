@@ -9,12 +9,16 @@
 #include "compiler/set_format.h"
 #include "executable/file_sections.h"
 #include "executable/program.h"
+#include "executable/program_mesh.h"
 #include "ir/interned.h"
 #include "ir/rewrite.h"
 #include "runtime/device.h"
 #include "storage/seal.h"
 
 namespace tn {
+
+constinit const MeshPrograms* mesh_programs = nullptr;
+
 namespace {
 
 using Section = tnx::Kind;
@@ -48,6 +52,7 @@ bool has_set_format(std::string_view plan) {
 
 struct Constants {
   std::vector<NamedConstant> named;  // of the traced graph
+  std::vector<uint64_t> places;      // of all, among the weights
   std::vector<Bound> all;            // their values, then those that sets need besides
 };
 
@@ -59,7 +64,7 @@ Constants read_constants(ByteReader& in, const tnx::File& file) {
   });
   in.list(made.all, [&](ByteReader& r, Bound& value) {
     auto bytes = r.read<int64_t>();
-    auto place = r.read<uint64_t>();
+    uint64_t place = made.places.emplace_back(r.read<uint64_t>());
     value = bytes ? Bound{file.weights(place, static_cast<uint64_t>(bytes)), 0} : absent_constant();
   });
   ByteReader::must(made.all.size() >= made.named.size(), "constants have no places");
@@ -213,12 +218,13 @@ struct CodeElsewhere {
 /// One file being read.
 class ProgramReader {
  public:
-  ProgramReader(const tnx::File& file, const Program::ReadOptions& how)
-      : file_(file),
+  ProgramReader(std::shared_ptr<const tnx::File> file, const Program::ReadOptions& how)
+      : shared_(std::move(file)),
+        file_(*shared_),
         device_(how.device),
         trust_(how.trust),
         verify_(how.verify.value_or(true)),
-        at_once_(how.verify.value_or(file.bytes() <= kVerifiedAtOnce)) {}
+        at_once_(how.verify.value_or(file_.bytes() <= kVerifiedAtOnce)) {}
 
   /// Whether the weights are still to be verified when `read` has returned.
   bool is_unverified() const { return verify_ && !at_once_; }
@@ -230,6 +236,7 @@ class ProgramReader {
     options_.sizes = signature_.opt;
     constants_ = parsed(file_, "constants", listed_,
                         [&](ByteReader& in) { return read_constants(in, file_); });
+    if (file_.has(Section::mesh)) return on_mesh();
     if (file_.has(Section::plan)) plan_ = file_.read(Section::plan);
     if (!has_set_format(plan_)) plan_.clear();  // another version wrote it: the graph is enough
     std::optional<Target> target = best_for(file_, options_.target);
@@ -251,13 +258,13 @@ class ProgramReader {
   }
 
   /// Of the program that was read.
-  void add_elsewhere(Program& program, std::shared_ptr<const tnx::File> file) {
+  void add_elsewhere(Program& program) {
     program.held = held_by(file_);
     if (!file_.has(Section::plan, kOtherPlan) || !is_trusted()) return;
     CompileOptions options = options_;
     for (const NamedConstant& c : program.constants()) options.constants.push_back(c.value);
-    program.of_file = CodeElsewhere{std::move(file), constants_.all, std::move(options),
-                                    program.graph(), trust_ ? std::nullopt : digests_};
+    program.of_file = CodeElsewhere{shared_, constants_.all, std::move(options), program.graph(),
+                                    trust_ ? std::nullopt : digests_};
     if (device_.is_host()) return;
     if (auto best = best_for(file_, runtime_of(device_).target(device_)))
       program.target = name_of(*best);
@@ -359,6 +366,18 @@ class ProgramReader {
     return program;
   }
 
+  std::shared_ptr<Program> on_mesh() {
+    if (!mesh_programs)
+      fail(Hint{"load it with the whole library, or compile it without mesh="},
+           "load: {} is for a mesh of workers, and the runtime runs on one device", file_.name());
+    Graph traced = graph();
+    auto program = mesh_programs->read({shared_, std::move(signature_), std::move(traced),
+                                        std::move(constants_.named), std::move(constants_.places),
+                                        options_, is_unverified()});
+    program->places = places();
+    return program;
+  }
+
   std::shared_ptr<Program> rebuilt(const std::string& why) {
     if (is_unverified()) file_.verify();  // compiling computes with constants
     at_once_ = true;
@@ -375,6 +394,7 @@ class ProgramReader {
     return program;
   }
 
+  const std::shared_ptr<const tnx::File> shared_;
   const tnx::File& file_;
   const Device device_;
   const bool trust_, verify_;
@@ -391,12 +411,12 @@ class ProgramReader {
 std::shared_ptr<const Program> Program::read(std::shared_ptr<const tnx::File> file,
                                              const ReadOptions& options) {
   LastingScope lasting;
-  ProgramReader reader(*file, options);
+  ProgramReader reader(file, options);
   std::shared_ptr<Program> program = reader.read();
-  program->is_verified_ = !reader.is_unverified();
-  reader.add_elsewhere(*program, file);
+  if (program->mesh()) return program;
+  reader.add_elsewhere(*program);
+  if (reader.is_unverified()) program->verify_with([file] { file->verify(); });
   if (!compiler && !options.device.is_host()) program->code_on(options.device);  // or it says why
-  if (reader.is_unverified()) program->file_ = std::move(file);
   return program;
 }
 

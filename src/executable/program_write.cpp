@@ -117,7 +117,8 @@ std::vector<Code> code_of(std::span<const Target> targets,
 }  // namespace
 
 void Program::write(tnx::Writer& out, std::span<const Target> targets, bool debug) const {
-  verify_weights();  // new checksums must not cover damage
+  verify_weights();                                 // new checksums must not cover damage
+  if (mesh_ && mesh_->file) mesh_->file->verify();  // also that of the blocks of other workers
   SetBytes sets;
   ByteWriter codes, sealed;
   std::vector<Target> own, other;  // of the CPU, and of other devices
@@ -145,6 +146,11 @@ void Program::write(tnx::Writer& out, std::span<const Target> targets, bool debu
   out.add(Section::meta, "", std::move(meta));
   out.add(Section::graph, "", to_text(graph_));
   out.add(Section::constants, "", std::move(constants));
+  if (mesh_) {
+    ByteWriter mesh;
+    mesh(mesh_->text), mesh(mesh_->divisions);
+    out.add(Section::mesh, "", std::move(mesh.bytes), tnx::Codec::raw, true);
+  }
   if (!own.empty()) out.add(Section::plan, "", std::move(sets.plan));
   for (Code& c : code) out.add(c.kind, c.name, std::move(c.bytes), c.codec);
   if (debug && !places.empty()) {

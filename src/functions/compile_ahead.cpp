@@ -9,14 +9,13 @@
 #include "compiler/placing.h"
 #include "eval/eval.h"
 #include "functions/compiled.h"
+#include "functions/mesh_programs.h"
 #include "functions/plan_settings.h"
 #include "functions/traced.h"
 #include "ir/body.h"
 #include "ir/interned.h"
-#include "ir/mesh_layout.h"
 #include "ir/rewrite.h"
 #include "ops/op_decls.h"
-#include "ops/worker_parts.h"
 #include "runtime/device.h"
 
 namespace tn {
@@ -142,38 +141,33 @@ void add_demand(Signature& signature, const SizeGuard& guard, std::string place)
   signature.demands.back().guard.loc = {};
 }
 
-/// "called at model.py:8, in f"; "" where the line is not known.
-std::string called_at(Loc loc) {
-  std::string place = to_text(loc);
-  return place.empty() ? "" : format(", called at {}", place);
-}
-
-/// Fails where a shard_map in the graph is for a mesh of several workers.
-void check_worker_functions(const Graph& graph) {
-  for (const GraphOp& op : graph.ops) {
-    for (GraphRef inner : bodies_of(op)) check_worker_functions(*inner);
-    if (op.op != &ops::to_local && op.op != &ops::from_local) continue;
-    const auto& a = *static_cast<const ops::WorkerPartsAttrs*>(op.attr_data());
-    if (parse_mesh(a.mesh).workers() == 1) continue;
-    fail(Hint{"compile it without args=, or call shard_map outside of the executable",
-              "use tn::compile without input infos, or call shard_map outside of the executable"},
-         "shard_map: an executable runs on one worker, and the function is for the mesh {}{}",
-         a.mesh, called_at(op.loc));
-  }
-}
-
 /// The line that makes a value; none of an input.
 Loc made_at(const Graph& graph, Val v) {
   auto after = std::ranges::upper_bound(graph.ops, v, {}, &GraphOp::out);
   return v < graph.inputs() || after == graph.ops.begin() ? Loc() : (after - 1)->loc;
 }
 
-/// Executables run where their arguments are.
-Graph anywhere(const std::string& function, const Graph& graph, Device here) {
-  check_worker_functions(graph);
+/// On a mesh sums of a tensor may have other bits than on the host.
+void check_host(const std::string& function, const Graph& graph) {
+  for (const GraphOp& op : graph.ops) {
+    if (op.op == &ops::to_device) continue;
+    for (TypeRef type : graph.in_types(op))
+      if (type->rank() > 0 && type->device.is_host())
+        fail(Hint{"move it there before, .to(mesh), or compute it outside of the function"},
+             "{}(): an executable is for one mesh, and {} computes {} on the host{}", function,
+             op.op->name, *graph.types[static_cast<size_t>(op.out)], called_at(op.loc));
+  }
+}
+
+/// Executables run where their arguments are, or on a mesh. Tensors of the host travel there.
+Graph anywhere(const std::string& function, const Graph& graph, Device here, const Mesh& mesh) {
+  check_worker_functions(graph, mesh);
+  bool is_on_mesh = !mesh.axes.empty();
+  if (is_on_mesh) check_host(function, graph);
   for (Val v = 0; v < graph.values(); ++v) {
     TypeRef type = graph.types[static_cast<size_t>(v)];
-    if (type->device != here && !(type->rank() == 0 && type->device.is_host()))
+    bool travels = type->rank() == 0 || (is_on_mesh && v < graph.inputs());
+    if (type->device != here && !(travels && type->device.is_host()))
       fail(Hint{"compile under `with tn.device(...)` of what it uses, or move that",
                 "compile under a tn::DeviceScope of what it uses, or move that"},
            "{}(): an executable is for one device, and this uses {} and {}{}", function,
@@ -183,7 +177,8 @@ Graph anywhere(const std::string& function, const Graph& graph, Device here) {
 }
 
 /// Memory of others may change later, and an executable does not: it takes a copy.
-Bound kept(Bound value, TypeRef type) {
+Bound kept(Bound value, TypeRef type, bool is_on_mesh) {
+  if (is_on_mesh && !value.buffer->device.is_host()) return kept_on_mesh(value);
   if (!value.buffer->device.is_host()) return copy_to({}, value, value.bytes());
   if (!value.buffer->owner) return value;
   auto bytes = static_cast<size_t>(type->bytes());
@@ -204,7 +199,8 @@ std::vector<NamedConstant> constants_of(const Tensors& leaves, const AheadSettin
     };
     auto known = std::ranges::find_if(settings.constants, is_it);
     made.push_back({known == settings.constants.end() ? format("c{}", made.size()) : known->first,
-                    on_device(type_of(leaf), {}), kept(std::move(value), type_of(leaf))});
+                    on_device(type_of(leaf), {}),
+                    kept(std::move(value), type_of(leaf), !settings.mesh.axes.empty())});
   }
   return made;
 }
@@ -228,13 +224,42 @@ void name_inputs(Graph& graph, const Signature& signature,
   graph.input_names = std::move(names);
 }
 
+/// Files for meshes have no machine code: plans depend on the layouts of a call.
+void check_mesh_settings(const AheadSettings& settings) {
+  if (settings.plan.targets != PlanSettings().targets)
+    fail(Hint{"leave it out: a file for a mesh is compiled where it is loaded"},
+         "{}(): target_hardware does not apply to an executable for a mesh", settings.name);
+}
+
 void check_memory(const Program& program, int64_t limit, Effort effort) {
   if (!limit) return;
   const Signature& signature = program.signature();
   MemoryReport report = memory_report(*program.plan(signature.at(&Range::max)));
   if (report.peak > limit)
     fail(Fault::memory, Hint{"use a smaller max, or raise memory_limit"}, "{}(): {}",
-         signature.function, over_limit_text(report, limit, effort));
+         signature.function,
+         over_limit_text(report, limit, effort, program.mesh() ? " of a worker" : ""));
+}
+
+std::shared_ptr<Program> made_program(Signature signature, Graph graph,
+                                      std::vector<NamedConstant> constants, CompileOptions options,
+                                      const AheadSettings& settings) {
+  if (settings.mesh.axes.empty()) {
+    auto program = std::make_shared<Program>(std::move(signature), std::move(graph),
+                                             std::move(constants), std::move(options));
+    program->targets = targets_named(settings.plan.targets, "target_hardware");
+    auto at = std::ranges::find_if_not(program->targets, is_for_host);
+    if (at != program->targets.end())
+      program->sets_for(*at);  // what cannot be saved is an error now
+    return program;
+  }
+  ProgramMesh mesh = program_mesh(settings.mesh, constants);
+  auto program =
+      std::make_shared<Program>(std::move(signature), std::move(graph), std::move(constants),
+                                std::move(options), std::move(mesh));
+  // What cannot be divided is an error now.
+  memory_report(*program->plan(program->signature().opt));
+  return program;
 }
 
 }  // namespace
@@ -248,7 +273,10 @@ std::shared_ptr<const Program> program_of(const SizedFunction& f,
   Symbols symbols(inputs);
   std::vector<TypeRef> types;
   std::vector<Dim> sizes;
-  Device here = current_device();
+  bool is_on_mesh = !settings.mesh.axes.empty();
+  if (is_on_mesh) check_mesh_settings(settings);
+  Device here = is_on_mesh ? device_of(settings.mesh) : current_device();
+  DeviceScope scope(here);
   for (const InputInfo& info : inputs) {
     const InputSignature& in =
         signature.inputs.emplace_back(signature_of(info, signature.inputs.size(), symbols));
@@ -263,8 +291,8 @@ std::shared_ptr<const Program> program_of(const SizedFunction& f,
     fail(Hint{"pass the value as an argument, or compile outside of the traced function"},
          "{}(): uses a value of a function that is being traced around it", settings.name);
   for (const SizeGuard& g : traced.guards) add_demand(signature, g, asked_by(g, traced.graph));
-  Graph graph =
-      anywhere(settings.name, substitute(traced.graph, solve(traced.guards).replacements), here);
+  Graph graph = anywhere(settings.name, substitute(traced.graph, solve(traced.guards).replacements),
+                         here, settings.mesh);
   for (size_t i = 0; i < traced.results; ++i)
     signature.outputs.push_back(graph.types[static_cast<size_t>(graph.outputs[i])]);
   if (settings.surface) {
@@ -281,12 +309,9 @@ std::shared_ptr<const Program> program_of(const SizedFunction& f,
   options.memory_limit = settings.memory_limit;
 
   HostUnlocked unlocked;
-  auto program = std::make_shared<Program>(std::move(signature), std::move(graph),
-                                           std::move(constants), std::move(options));
+  std::shared_ptr<Program> program = made_program(
+      std::move(signature), std::move(graph), std::move(constants), std::move(options), settings);
   program->origin = "compiled";
-  program->targets = targets_named(settings.plan.targets, "target_hardware");
-  auto at = std::ranges::find_if_not(program->targets, is_for_host);
-  if (at != program->targets.end()) program->sets_for(*at);  // what cannot be saved is an error now
   for (const GraphOp& op : program->graph().ops) program->places.push_back(to_text(op.loc));
   check_memory(*program, settings.memory_limit, effort_of(settings.optimization_level));
   return program;

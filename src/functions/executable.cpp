@@ -8,9 +8,11 @@
 #include "backend/source/python_source.h"
 #include "base/error.h"
 #include "compiler/memory_report.h"
+#include "compiler/placing.h"
 #include "eval/bad_values.h"
 #include "eval/eval.h"
 #include "functions/compile_ahead.h"
+#include "functions/mesh_programs.h"
 #include "functions/traced.h"
 #include "ir/dtype.h"
 #include "ir/interned.h"
@@ -63,15 +65,17 @@ static void look_at(const Program& program, std::span<const ProgramValue> args,
                     std::span<const int64_t> sizes, std::span<const ProgramValue> results) {
   std::vector<TypeRef> types;
   std::vector<Bound> in, out;
+  Device there = program.mesh() ? program.mesh()->device : Device();
   for (const ProgramValue& arg : args) {
     types.push_back(on_device(arg.type, {}));
-    in.push_back(copy_to({}, arg.value, arg.value.bytes()));
+    in.push_back(copy_to(there, arg.value, arg.value.bytes()));
   }
   for (const ProgramValue& result : results)
     out.push_back(copy_to({}, result.value, result.value.bytes()));
   std::vector<Binding> values = program.signature().check(types, sizes);
   Graph graph = substitute(program.graph(), replacements(values));
   graph.outputs.resize(out.size());  // without effects
+  if (program.mesh()) graph = placed_on(graph, there);
   check_values({graph, program.options(), in}, out);
 }
 
@@ -123,6 +127,13 @@ static std::shared_ptr<const Plan> plan_for_c(const Graph& graph, CompileOptions
   return compile(graph, options);
 }
 
+static void check_has_source(const Program& program) {
+  if (!program.mesh()) return;
+  fail(Hint{"compile it without mesh=", "compile it without a mesh among its settings"},
+       "source: {}() is for the mesh {}, and source text is for one device",
+       program.signature().function, program.mesh()->text);
+}
+
 /// The graph of an executable as it is written, without effects.
 static Graph graph_for_source(const Program& program) {
   Graph graph = program.graph();
@@ -135,6 +146,7 @@ source::CSource c_source(std::span<const NamedExecutable> functions) {
   for (const auto& [name, f] : functions) {
     const Program& program = *f.state()->program;
     const Signature& signature = program.signature();
+    check_has_source(program);
     if (!signature.opt.empty())
       fail(Hint{"compile with fixed sizes"},
            "source: {}() has symbolic sizes, which C source does not support", signature.function);
@@ -173,6 +185,7 @@ PythonFiles python_files(std::span<const NamedExecutable> functions, std::string
   graphs.reserve(functions.size());
   for (const auto& [name, f] : functions) {
     const Program& program = *f.state()->program;
+    check_has_source(program);
     program.verify_weights();
     Graph& graph = graphs.emplace_back(graph_for_source(program));
     std::vector<Bound> values = file.empty() ? std::vector<Bound>() : program.options().constants;
@@ -211,6 +224,7 @@ std::string Executable::source(std::string_view language) const {
 std::string Executable::show(std::string_view stage) const {
   const Program& program = *state_->program;
   HostUnlocked unlocked;
+  if (is_source_target(stage)) check_has_source(program);
   if (is_source_target(stage))
     return python_text(substitute(program.graph(), replacements(program.signature().opt)),
                        program.options(), stage);
@@ -228,7 +242,8 @@ ExecutableStats Executable::stats() const {
           .interpreted = kernels.interpreted,
           .kernels_compiled = now.compiled - state_->before.compiled,
           .target = program.target,
-          .origin = program.origin};
+          .origin = program.origin,
+          .mesh = program.mesh() ? program.mesh()->text : ""};
 }
 
 /// "1 to 16, best at 8"
@@ -256,6 +271,9 @@ std::string Executable::to_text() const {
   for (const SizeDemand& d : signature.demands)
     text += format("\n  {}{}", signature.text_of(d.guard),
                    d.place.empty() ? "" : format(", required by {}", d.place));
+  const Program& program = *state_->program;
+  if (program.mesh())  // kernels are made when the layouts of a call are known
+    return text + format("\n  on the mesh {}, {}", program.mesh()->text, program.origin);
   ExecutableStats s = stats();
   return text + format("\n  {} {} for {}, {}", s.kernels, s.kernels == 1 ? "kernel" : "kernels",
                        s.target, s.origin);
@@ -434,6 +452,10 @@ void Executable::save(const std::string& path, const SaveSettings& settings,
   LocScope scope(at);
   HostUnlocked unlocked;
   tnx::Writer out;
+  if (state_->program->mesh() && !settings.targets.empty())
+    fail(Hint{"leave targets out: it is compiled where it is loaded"},
+         "save: the file of an executable for a mesh holds no machine code: {}()", name());
+  check_can_be_saved(*state_->program);
   std::vector<Target> targets =
       settings.targets.empty() ? state_->program->targets : targets_named(settings.targets, "save");
   state_->program->write(out, targets, settings.debug);

@@ -9,7 +9,8 @@ namespace tn {
 
 int64_t Mesh::workers() const {
   int64_t count = 1;
-  for (const MeshAxis& axis : axes) count *= axis.size;
+  for (const MeshAxis& axis : axes)  // of any text: it does not overflow
+    count = count > 0 && axis.size > INT64_MAX / count ? INT64_MAX : count * axis.size;
   return count;
 }
 
@@ -155,7 +156,8 @@ static void parse_dimension(std::string_view text, int dim, const Mesh& mesh, co
     int axis = find_axis(mesh, piece.substr(0, colon));
     int64_t radix = colon < piece.size() ? count_in(piece.substr(colon + 1)) : next;
     Digit digit{dim, radix};
-    if (radix == 0 || layout[axis] || !has_room(mesh, layout, type.shape, axis, digit))
+    bool is_large = radix > INT64_MAX / mesh[axis].parts;
+    if (radix == 0 || is_large || layout[axis] || !has_room(mesh, layout, type.shape, axis, digit))
       fail(Hint{format("the extent must be divisible by the radix times {}", mesh[axis].parts)},
            "layout: axis '{}' does not fit dimension {} of {}: '{}'", mesh[axis].name, dim, type,
            text);

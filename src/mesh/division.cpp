@@ -20,61 +20,87 @@ Bound bound_of(const Slot& slot) {
 }  // namespace
 
 Tensor divided(const Tensor& x, Device device, const Division& division) {
-  MeshWorld& there = runtime().world(device);
   x.eval();
-  Bound whole = bound_of(slot_of(x));
   TypeRef type = on_device(type_of(x), device);
-  MeshValue value{&division, type->shape, static_cast<int64_t>(size_of(type->dtype)), {}};
-  if (division.layout.is_whole()) value.blocks.push_back(whole);
-  TypeRef local = local_type(there.mesh(), division.layout, type);
-  const char* source = static_cast<const char*>(host_address(*whole.buffer)) + whole.offset;
-  for (int w = 0; w < there.here() && !division.layout.is_whole(); ++w) {
-    Bound block{allocate(static_cast<size_t>(local->bytes())), 0};
-    auto* target = static_cast<char*>(host_address(*block.buffer));
-    for_each_run(there.mesh(), value, there.first() + w,
-                 [&](int64_t from, int64_t to, int64_t count) {
-                   std::memcpy(target + to, source + from, static_cast<size_t>(count));
-                 });
-    value.blocks.push_back(std::move(block));
-  }
-  auto bytes = static_cast<size_t>(type->bytes());
-  return make_data(make_buffer(device, bytes, std::move(value)), 0, type);
+  Bound made = divided(bound_of(slot_of(x)), type, device, division, Blocks::copied,
+                       [](int64_t, int64_t) {});
+  return make_data(std::move(made.buffer), 0, type);
 }
 
-std::string placement(const Tensor& x) {
-  x.eval();
-  const Mesh& mesh = runtime().world(x.device()).mesh();
-  const MeshValue& value = value_in(*slot_of(x).data.load(std::memory_order_acquire));
-  std::string text =
-      format("mesh({}) {}", to_text(mesh), to_text(mesh, value.division->layout, x.rank()));
+Bound divided(const Bound& whole, TypeRef type, Device device, const Division& division,
+              Blocks blocks, FunctionRef<void(int64_t from, int64_t bytes)> taken) {
+  MeshWorld& there = runtime().world(device);
+  MeshValue value{&division, type->shape, static_cast<int64_t>(size_of(type->dtype)), {}};
+  auto bytes = static_cast<size_t>(type->bytes());
+  if (division.layout.is_whole()) {
+    value.blocks.push_back(whole);
+    taken(0, type->bytes());
+    return {make_buffer(device, bytes, std::move(value)), 0};
+  }
+  int64_t own = local_type(there.mesh(), division.layout, type)->bytes();
+  const char* source = static_cast<const char*>(host_address(*whole.buffer)) + whole.offset;
+  for (int w = 0; w < there.here(); ++w) {
+    Bound block;
+    auto take = [&](int64_t from, int64_t to, int64_t count) {
+      taken(from, count);
+      if (blocks == Blocks::viewed && count == own) {
+        block = {whole.buffer, whole.offset + from};
+        return;
+      }
+      if (!block.buffer) block = {allocate(static_cast<size_t>(own)), 0};
+      auto* target = static_cast<char*>(host_address(*block.buffer));
+      std::memcpy(target + to, source + from, static_cast<size_t>(count));
+    };
+    for_each_run(there.mesh(), value, there.first() + w, take);
+    if (!block.buffer) block = {allocate(static_cast<size_t>(own)), 0};  // of no elements
+    value.blocks.push_back(std::move(block));
+  }
+  return {make_buffer(device, bytes, std::move(value)), 0};
+}
+
+std::string to_text(const Mesh& mesh, const Division& division, int rank) {
+  std::string text = to_text(mesh, division.layout, rank);
   std::vector<std::string_view> parameters;
   for (int t = 0; t < mesh.count(); ++t)
-    if (value.division->parameters >> t & 1) parameters.push_back(mesh[t].name);
+    if (division.parameters >> t & 1) parameters.push_back(mesh[t].name);
   if (!parameters.empty()) text += format(" parameters({})", join(parameters, ","));
   return text;
 }
 
-Tensor placed(const Tensor& x, std::string_view text) {
-  constexpr std::string_view kMesh = "mesh(", kParameters = " parameters(";
-  size_t end = text.find(") ");
-  if (!text.starts_with(kMesh) || end == text.npos)
-    fail("pickle: invalid mesh placement: '{}'", text);
-  Mesh mesh = parse_mesh(text.substr(kMesh.size(), end - kMesh.size()));
-  Device device = device_of(mesh);
-  std::string_view layout = text.substr(end + 2), names;
+Division parse_division(std::string_view text, const Mesh& mesh, const Type& type) {
+  constexpr std::string_view kParameters = " parameters(";
+  std::string_view layout = text, names;
   if (size_t at = layout.find(kParameters); at != layout.npos) {
     names = layout.substr(at + kParameters.size());
     names.remove_suffix(names.ends_with(')'));
     layout = layout.substr(0, at);
   }
-  Division division{parse_layout(layout, mesh, *type_of(x)), 0};
-  if (division.layout.partial) fail("pickle: invalid mesh placement: '{}'", text);
+  Division division{parse_layout(layout, mesh, type), 0};
+  if (division.layout.partial) fail("layout: a tensor in memory is not partial: '{}'", text);
   for (int t = 0; t < mesh.count(); ++t) {
     size_t at = names.find(mesh[t].name), after = at + mesh[t].name.size();
     bool is_named = at != names.npos && (at == 0 || names[at - 1] == ',') &&
                     (after == names.size() || names[after] == ',');
     if (is_named) division.parameters |= 1u << t;
   }
+  return division;
+}
+
+std::string placement(const Tensor& x) {
+  x.eval();
+  const Mesh& mesh = runtime().world(x.device()).mesh();
+  const MeshValue& value = value_in(*slot_of(x).data.load(std::memory_order_acquire));
+  return format("mesh({}) {}", to_text(mesh), to_text(mesh, *value.division, x.rank()));
+}
+
+Tensor placed(const Tensor& x, std::string_view text) {
+  constexpr std::string_view kMesh = "mesh(";
+  size_t end = text.find(") ");
+  if (!text.starts_with(kMesh) || end == text.npos)
+    fail("pickle: invalid mesh placement: '{}'", text);
+  Mesh mesh = parse_mesh(text.substr(kMesh.size(), end - kMesh.size()));
+  Device device = device_of(mesh);
+  Division division = parse_division(text.substr(end + 2), mesh, *type_of(x));
   return divided(x, device, *runtime().world(device).intern(std::move(division)));
 }
 

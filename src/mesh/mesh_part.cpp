@@ -50,6 +50,12 @@ void add_uneven_paths(const Mesh& mesh, const Graph& local, const std::vector<La
 MeshPart::MeshPart(MeshWorld& world, const Graph& graph, const CompileOptions& options)
     : world_(world), graph_(expand_composites(graph)), options_(options) {
   held_.add(graph_);
+  expected_.resize(static_cast<size_t>(graph_.inputs()), world.whole());
+  for (size_t i = 0, n = options.constants.size(); i < n; ++i) {
+    const Bound& value = options.constants[i];
+    if (!value.is_absent() && !value.buffer->device.is_host())
+      expected_[expected_.size() - n + i] = value_in(*value.buffer).division;
+  }
   options_.constants.clear(), options_.sizes.clear();
   // Processes may make plans at different times: a function runs interpreted until it is compiled.
   if (world.is_threads()) options_.on.emplace_back(kOverlap);
@@ -87,7 +93,7 @@ std::shared_ptr<const WorkerPlan> MeshPart::last() const {
     std::lock_guard lock(mutex_);
     if (!plans_.empty()) return plans_.back();
   }
-  return plan_for(std::vector(static_cast<size_t>(graph_.inputs()), world_.whole()));
+  return plan_for(expected_);
 }
 
 std::string MeshPart::text() const {

@@ -50,6 +50,7 @@ class MeshPart : public PlannedLater {
   Graph graph_;  // composites are expanded
   Held held_;
   CompileOptions options_;
+  std::vector<const Division*> expected_;  // of inputs: whole, and constants as they lie
   mutable std::mutex mutex_;
   mutable std::vector<std::shared_ptr<const WorkerPlan>> plans_;  // the last used at the end
 };

@@ -33,6 +33,7 @@ enum class Kind : uint32_t {
   debug = 7,      // places in the user's source, by op; may be stripped
   seal = 8,       // authenticates the writer: see storage/seal.h
   sums = 9,       // checksums of the blocks of `weights`, where there are several: see checksum.h
+  mesh = 10,      // the workers that it is for, and how constants are divided; always required
 };
 
 enum class Codec : uint32_t { raw = 0, zstd = 1 };
@@ -56,7 +57,8 @@ struct Header;
 class Writer {
  public:
   /// Compressed, unless it is so large that readers would not take it.
-  void add(Kind kind, std::string_view name, std::string bytes, Codec codec = Codec::zstd);
+  void add(Kind kind, std::string_view name, std::string bytes, Codec codec = Codec::zstd,
+           bool required = false);
   /// Each piece begins at a multiple of 4 KiB from the start of the section; returns where.
   std::vector<uint64_t> add_weights(std::vector<Piece> pieces);
 

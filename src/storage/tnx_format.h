@@ -52,12 +52,12 @@ inline bool is_name(std::string_view name) {
 constexpr uint64_t aligned(uint64_t place, uint64_t to) { return (place + to - 1) / to * to; }
 constexpr uint64_t alignment(Kind kind) { return kind == Kind::weights ? kPage : kAlignment; }
 
-constexpr bool is_known(Kind kind) { return kind >= Kind::meta && kind <= Kind::sums; }
+constexpr bool is_known(Kind kind) { return kind >= Kind::meta && kind <= Kind::mesh; }
 
 /// "graph", "code x86-64-v4", "kind 12".
 inline std::string section_text(Kind kind, std::string_view name) {
-  static constexpr const char* kNames[] = {"",     "meta", "graph", "constants", "weights",
-                                           "plan", "code", "debug", "seal",      "sums"};
+  static constexpr const char* kNames[] = {"",     "meta",  "graph", "constants", "weights", "plan",
+                                           "code", "debug", "seal",  "sums",      "mesh"};
   auto number = static_cast<uint32_t>(kind);
   std::string text = is_known(kind) ? kNames[number] : format("kind {}", number);
   return name.empty() ? text : format("{} {}", text, name);

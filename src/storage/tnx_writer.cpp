@@ -70,8 +70,9 @@ void append_entry(std::string& table, const SectionInfo& info, const Checksum& s
 
 }  // namespace
 
-void Writer::add(Kind kind, std::string_view name, std::string bytes, Codec codec) {
+void Writer::add(Kind kind, std::string_view name, std::string bytes, Codec codec, bool required) {
   SectionInfo info{.kind = kind, .name = std::string(name), .raw_length = bytes.size()};
+  info.required = required;
   if (codec == Codec::zstd && bytes.size() <= kMostCompressed) {
     info.codec = Codec::zstd;
     bytes = compressed(bytes);

@@ -45,6 +45,24 @@ const std::string& compiled() {
   return bytes;
 }
 
+/// One for two workers, with a constant that is divided among them.
+const std::string& divided() {
+  static const std::string bytes = [] {
+    Mesh mesh = make_mesh({{"model", 2}});
+    Tensor weights = [&] {
+      MeshScope on(mesh);
+      return shard(reshape(arange(16, {}, 1, DType::f32), {2, 8}), {"", "model"});
+    }();
+    Folder folder;
+    std::string path = folder.path + "/f.tnx";
+    auto f = [&](const Tensors& in) -> Tensors { return {matmul(in[0], weights)}; };
+    InputInfo x{.shape = {{1, 2, 16, "batch"}, 2}, .name = "x"};
+    compile_ahead(Function(f), {x}, {.optimization_level = 0, .mesh = mesh}).save(path);
+    return slurp(path);
+  }();
+  return bytes;
+}
+
 /// What loading says; "" when it succeeds. Nothing but errors for users may come.
 std::string error_of(std::string bytes, bool trust = true) {
   try {
@@ -70,7 +88,7 @@ std::string with(const std::string& whole, Section kind, const Change& change) {
     }
     std::string bytes = file->read(info.kind, info.name);
     if (info.kind == kind) change(bytes);
-    writer.add(info.kind, info.name, bytes, info.codec);
+    writer.add(info.kind, info.name, bytes, info.codec, info.required);
   }
   return writer.bytes();
 }
@@ -155,6 +173,37 @@ TEST_CASE("bad executables: sections of others, with the right checksums") {
       loaded += error.empty();
     }
   CHECK(loaded < 1500);
+}
+
+TEST_CASE("bad executables: meshes of others, with the right checksums") {
+  REQUIRE(error_of(divided()).empty());
+  std::mt19937 random(9);
+  for (Section kind : {Section::mesh, Section::constants, Section::graph})
+    for (int k = 0; k < 200; ++k) {
+      CAPTURE(static_cast<int>(kind));
+      CAPTURE(k);
+      std::string error;
+      REQUIRE_NOTHROW(
+          error = error_of(with(divided(), kind, [&](std::string& b) { damage(b, random); })));
+      REQUIRE((error.empty() || error.starts_with("load: f")));
+    }
+  auto with_mesh = [](std::string_view text, const std::vector<std::string>& divisions) {
+    return error_of(with(divided(), Section::mesh, [&](std::string& bytes) {
+      ByteWriter mesh;
+      mesh(text), mesh(divisions);
+      bytes = mesh.bytes;
+    }));
+  };
+  using Texts = std::vector<std::string>;
+  CHECK(with_mesh("model=2", Texts{"@[-,model]"}).empty());
+  std::string_view mesh = "load: f: section mesh: ";
+  CHECK(contains(with_mesh("model=2", Texts{}), "constants have no divisions"));
+  CHECK(contains(with_mesh("model=3", Texts{"@[-,model]"}), "does not fit dimension 1"));
+  CHECK(contains(with_mesh("model=2", Texts{"@[-,model] partial(model)"}), "is not partial"));
+  CHECK(contains(with_mesh("model=2", Texts{"@[-,model:9223372036854775807]"}), "does not fit"));
+  for (std::string_view text : {"", "model", "model=0", "model=300", "model=2, model=2", "a b=2",
+                                "a=256, b=256, c=256, d=256, e=256, f=256, g=256, h=256"})
+    CHECK(with_mesh(text, Texts{"@[-,-]"}).starts_with(mesh));
 }
 
 TEST_CASE("bad executables: kernels of others, with the right checksums") {

@@ -33,6 +33,7 @@
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 #pragma GCC diagnostic ignored "-Wunused-function"
 #ifndef __clang__  // GCC 14 takes a vector that is written element by element for uninitialised
+#pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #endif
 namespace device_interpreter {

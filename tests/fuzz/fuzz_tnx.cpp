@@ -51,6 +51,13 @@ void write_seeds(const std::filesystem::path& folder) {
   };
   for (int level : {0, 1, 3}) seed(geglu, level, "geglu"), seed(reduced, level, "reduced");
   seed(packed, 3, "packed");
+  Mesh mesh = make_mesh({{"model", 2}});
+  Tensor weight = [&] {
+    MeshScope on(mesh);
+    return shard(ones({2, 8}), {"", "model"});
+  }();
+  auto divided = [&](const Tensors& in) -> Tensors { return {matmul(in[0], weight)}; };
+  compile_ahead(divided, {x}, {.optimization_level = 0, .mesh = mesh}).save(folder / "mesh-0");
 }
 
 /// The sections of a file, one of them changed.
@@ -71,7 +78,7 @@ std::string changed(const tnx::File& file, std::mt19937& random) {
       auto* data = reinterpret_cast<uint8_t*>(bytes.data());
       bytes.resize(LLVMFuzzerMutate(data, size, bytes.size()));
     }
-    writer.add(info.kind, info.name, bytes, info.codec);
+    writer.add(info.kind, info.name, bytes, info.codec, info.required);
   }
   return writer.bytes();
 }

@@ -93,6 +93,18 @@ def test_the_tour():
     assert "== Errors name the op" in done.stdout and "NumPy / Tenon" in done.stdout
 
 
+def test_a_divided_model_is_served_by_threads_and_processes(tmp_path):
+    file = tmp_path / "llm.tnx"
+    done = run("serve_divided.py", "--save", file)
+    assert done.returncode == 0, done.stderr
+    threads = run("serve_divided.py", file)
+    assert threads.stdout.startswith("tokens 3 1 4 ") and len(threads.stdout.split()) == 12
+    script = str(EXAMPLES / "serve_divided.py")
+    command = [sys.executable, "-m", "tenon", "launch", "-n", "2", script, str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert (done.returncode, done.stdout) == (0, threads.stdout), done.stderr
+
+
 def numbers(pattern, text):
     """What the group of a pattern matches, everywhere in a text."""
     return [float(found) for found in re.findall(pattern, text)]

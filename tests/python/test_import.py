@@ -139,7 +139,7 @@ def test_the_options_that_type_checkers_know_are_all():
     named = {line.target.id for line in options.body if isinstance(line, ast.AnnAssign)}
     parameters = inspect.signature(tn.compile).parameters.values()
     by_name = {p.name for p in parameters if p.kind is p.KEYWORD_ONLY}
-    assert named == by_name - {"args", "kwargs", "model"}
+    assert named == by_name - {"args", "kwargs", "mesh", "model"}
 
 
 def test_names_are_listed_while_another_thread_imports_parts():

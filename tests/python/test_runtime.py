@@ -300,6 +300,17 @@ def test_sizes_that_leave_tensors_empty(library, tmp_path, lo):
             assert_same(loaded(x), [f(tn.array(x)).numpy()])
 
 
+def test_files_for_meshes_are_refused(library, tmp_path):
+    info = tn.InputInfo((4,), tn.float32)
+    made = tn.compile(lambda x: tn.shard(x, "data") + 1, args=[info], mesh=tn.Mesh(data=2))
+    made.save(tmp_path / "f.tnx")
+    with pytest.raises(rt.Failure) as caught:
+        rt.Executable(library, tmp_path / "f.tnx")
+    first, hint = str(caught.value).split("\n")
+    assert first.endswith("f.tnx is for a mesh of workers, and the runtime runs on one device")
+    assert hint == "  hint: load it with the whole library, or compile it without mesh="
+
+
 def test_sizes_that_no_kernel_serves(library, tmp_path):
     """Empty tensors that were not empty together when compiling."""
     infos = [tn.InputInfo((tn.NamedDimension(name, 0, 4, 8),), tn.float32) for name in "abcde"]

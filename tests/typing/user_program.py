@@ -48,6 +48,7 @@ def functions() -> None:
     assert_type(tn.compile(nn.Linear(2, 3)), nn.Linear)
     info = tn.InputInfo((3,), tn.float32)
     assert_type(tn.compile(shifted, args=[info]), Executable)
+    assert_type(tn.compile(shifted, args=[info], mesh=tn.Mesh(data=1)), Executable)
 
 
 def tensors() -> None:

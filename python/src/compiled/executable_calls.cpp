@@ -259,8 +259,10 @@ using NamedTensor = std::pair<std::string, nb::object>;
 
 Executable compile_ahead(nb::object f, std::vector<InputInfo> inputs, std::string name, int level,
                          int64_t memory_limit, PlanSettings plan,
-                         const std::vector<NamedTensor>& constants, nb::object surface) {
+                         const std::vector<NamedTensor>& constants, std::string_view mesh,
+                         nb::object surface) {
   AheadSettings settings{.optimization_level = level, .name = std::move(name)};
+  if (!mesh.empty()) settings.mesh = mesh_of(device_named(mesh, "compile"));
   settings.memory_limit = memory_limit;
   settings.plan = std::move(plan);
   for (const auto& [called, tensor] : constants)
@@ -305,11 +307,13 @@ void bind_executable_stats(nb::module_& m) {
       .def_ro("kernels_compiled", &Stats::kernels_compiled, "Since it was made or loaded.")
       .def_ro("target", &Stats::target, "The CPU level of the code that runs.")
       .def_ro("origin", &Stats::origin, "\"compiled\", \"loaded\", or \"rebuilt\" and why.")
+      .def_ro("mesh", &Stats::mesh, "The workers it is for, \"data=2, model=4\"; \"\": one device.")
       .def("__repr__", [](const Stats& s) {
         return format(
             "ExecutableStats(calls={}, plans={}, kernels={}, interpreted={}, "
-            "kernels_compiled={}, target='{}', origin='{}')",
-            s.calls, s.plans, s.kernels, s.interpreted, s.kernels_compiled, s.target, s.origin);
+            "kernels_compiled={}, target='{}', origin='{}', mesh='{}')",
+            s.calls, s.plans, s.kernels, s.interpreted, s.kernels_compiled, s.target, s.origin,
+            s.mesh);
       });
 }
 
