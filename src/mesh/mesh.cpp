@@ -235,7 +235,11 @@ std::vector<Tensor> blocks(const Tensor& x) {
 
 Tensor gather(const Tensor& x) {
   if (!is_mesh(x.device())) return x;
-  return shard(x, {}).to(device_of(mesh_of(x.device()).whole())).to(Device());
+  Tensor joined = shard(x, {});
+  // To every process first: where it has no worker of a part of a mesh it can read nothing of it.
+  if (Mesh mesh = mesh_of(x.device()); mesh.is_part())
+    joined = shard(joined.to(device_of(mesh.whole())), {});
+  return joined.to(Device());
 }
 
 Tensor place(const Tensor& x, const Mesh& mesh, std::source_location place) {
