@@ -96,7 +96,7 @@ class Order {
     if (state(p).closed_by >= 0) ++open_[key_of(p)];
     for (int before : part(p).after)
       if (state(before).closed_by == p) --open_[key_of(before)];
-    int end = now_ + part(p).reads_others;
+    int end = now_ + part(p).time;
     made_.order.push_back(p);
     made_.begin[static_cast<size_t>(p)] = now_, made_.end[static_cast<size_t>(p)] = end;
     busy_until_[key_of(part(p).device)] = end;

@@ -1,10 +1,11 @@
 #pragma once
 // The order in which parts of a graph run, where devices work beside each other.
 //
-// The order is that of a run in which every device begins a part as soon as it can. A part takes a
-// unit of time if it reads what another device has made, and no time otherwise: sums of gradients,
-// updates. Of the parts that can begin, a device takes the one with the most transfers behind it.
-// So the backward pass of a microbatch comes before the forward pass of the next one.
+// The order is that of a run in which every device begins a part as soon as it can. Times are
+// guesses that every process makes alike: a part takes as long as it has ops, or no time if it only
+// goes on with what its device has made, such as sums of gradients. Of the parts that can begin, a
+// device takes the one with the most transfers behind it. So the backward pass of a microbatch
+// comes before the forward pass of the next one.
 //
 // A device that works ahead of others keeps what its later parts read. Between a part and that
 // later part lie k transfers there and back; k/2 + 1 such parts under way keep the device busy, and
@@ -18,10 +19,10 @@ namespace tn {
 
 struct OrderedPart {
   Device device;
-  int stage = 0;              // transfers behind it
-  int waits = 0;              // values of other devices that it, and what it reads, waits for
-  bool reads_others = false;  // what another device has made
-  std::vector<int> after;     // the parts that it reads
+  int stage = 0;           // transfers behind it
+  int waits = 0;           // values of other devices that it, and what it reads, waits for
+  int time = 0;            // that it takes
+  std::vector<int> after;  // the parts that it reads
 };
 
 struct PartOrder {

@@ -144,12 +144,13 @@ class Placer {
     return !device.is_host() && runtime_of(device).works_beside_others(device);
   }
 
-  /// Sets of values, by number; 0 is the empty one.
+  /// Sets of values, by number; 0 is the empty one. Early values are of stage 0. They are there
+  /// before any late one, so a set that has late values has no others.
   class WaitSets {
    public:
     int joined(int a, int b) {
-      if (a == b || b == 0) return a;
-      if (a == 0) return b;
+      if (a == b || b == 0 || is_late(a) > is_late(b)) return a;
+      if (a == 0 || is_late(b) > is_late(a)) return b;
       auto [known, is_new] = joins_.try_emplace({std::min(a, b), std::max(a, b)});
       if (!is_new) return known->second;
       std::vector<Val> all;
@@ -157,7 +158,14 @@ class Placer {
                              std::back_inserter(all));
       return known->second = number(std::move(all));
     }
-    int of(Val v) { return number({v}); }
+    int of(Val v, bool is_late) {
+      int set = number({v});
+      if (is_late) late_.insert(v);
+      return set;
+    }
+    bool is_late(int set) const {
+      return set > 0 && late_.contains(sets_[static_cast<size_t>(set)].front());
+    }
     int size(int set) const { return static_cast<int>(sets_[static_cast<size_t>(set)].size()); }
 
    private:
@@ -169,6 +177,7 @@ class Placer {
     std::vector<std::vector<Val>> sets_{{}};
     std::map<std::vector<Val>, int> numbers_{{{}, 0}};
     std::map<std::pair<int, int>, int> joins_;
+    std::set<Val> late_;
   };
   static size_t index(Val v) { return static_cast<size_t>(v); }
 
@@ -215,7 +224,7 @@ class Placer {
       if (is_beside && there.device.is_host() && there.stage == 0) return;
       place.stage = std::max(place.stage, there.stage + !is_here);
       if (is_beside)
-        place.waits = waits_.joined(place.waits, is_here ? there.waits : waits_.of(from));
+        place.waits = waits_.joined(place.waits, is_here ? there.waits : waits_.of(from, there.stage > 0));
     };
     for (Val v : graph_.in(op)) {
       Val from = source_[index(v)];
@@ -248,7 +257,8 @@ class Placer {
       if (!is_placed(op)) continue;
       Place place = at_[index(op.out)];
       if (works_beside_others(place.device)) {
-        if (place.waits == 0 && !has_effects(op)) place = place_of_readers(op, reader, is_scattered);
+        if (!waits_.is_late(place.waits) && !has_effects(op))
+          place = place_of_readers(op, reader, is_scattered);
       } else if (!place.device.is_host() && !has_effects(op)) {
         place.stage = last[key(place.device)];
         for (int k = 0; k < op.outs; ++k)
@@ -265,7 +275,7 @@ class Placer {
     }
   }
 
-  /// Where an op that waits for nothing goes: to its readers, if they are in one part.
+  /// Where an op that waits for nothing late goes: to its readers, if they are in one part.
   Place place_of_readers(const GraphOp& op, const std::vector<std::optional<Place>>& reader,
                          const std::vector<bool>& is_scattered) const {
     const Place& own = at_[index(op.out)];
@@ -286,7 +296,7 @@ class Placer {
     std::map<Val, int> maker;
     for (const auto& [place, list] : lists) {
       for (Val v : parts[nodes.size()].out) maker[v] = static_cast<int>(nodes.size());
-      nodes.push_back({place.device, place.stage, waits_.size(place.waits), false, {}});
+      nodes.push_back({place.device, place.stage, waits_.size(place.waits), 0, {}});
     }
     auto at = nodes.begin();
     for (const auto& [place, list] : lists) {
@@ -294,7 +304,8 @@ class Placer {
       for (Val v : parts[static_cast<size_t>(at - nodes.begin())].in)
         if (auto made = maker.find(v); made != maker.end()) {
           after.insert(made->second);
-          at->reads_others |= nodes[static_cast<size_t>(made->second)].device != place.device;
+          if (nodes[static_cast<size_t>(made->second)].device != place.device)
+            at->time = static_cast<int>(list.size());
         }
       for (const GraphOp* op : list)
         if (auto effect = after_effect_.find(op->out); effect != after_effect_.end())

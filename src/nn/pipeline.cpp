@@ -68,15 +68,15 @@ Tensor Pipeline::loss(const Callback<Tensor(const Tensor& result, const Tensor& 
   return computed(*this, x, [&] {
     std::vector<Tensor> inputs = split(taken(x), microbatches);
     std::vector<Tensor> targets = split(taken(y), microbatches);
-    Tensor total;
+    std::vector<Tensor> terms;
     for (size_t i = 0; i < inputs.size(); ++i) {
       Tensor result = through(stages, std::move(inputs[i]));
       Tensor term = f(result, targets[i].to(result.device()));
       if (term.rank() != 0)
         fail(Hint{"take its mean or sum"}, "pipeline: a loss is a scalar, not {}", *type_of(term));
-      total = total.defined() ? total + term : term;
+      terms.push_back(std::move(term));
     }
-    return on_whole_mesh(total / static_cast<double>(microbatches));
+    return on_whole_mesh(mean(stack(terms)));
   });
 }
 

@@ -58,7 +58,7 @@ class Pipeline(Module):
             ()
         """
         parts = zip(self._split(x), *map(self._split, targets))
-        total: Any = None
+        terms = []
         for part, *own in parts:
             y = self._through(part)
             device = _device_of(y)
@@ -66,8 +66,8 @@ class Pipeline(Module):
             if term.ndim:
                 text = f"pipeline: a loss is a scalar, not a tensor of shape {term.shape}"
                 _core._fail("value", text, "take its mean or sum")
-            total = term if total is None else total + term
-        mean = total / self.microbatches
+            terms.append(term)
+        mean = tn.stack(terms).mean()
         return mean.to_device(_whole(mean.device))
 
     def _through(self, x: Any) -> Any:
