@@ -14,7 +14,7 @@ from .module import Module
 class Pipeline(Module):
     """Stages, through which a batch goes in microbatches: see `tn.pipeline`.
 
-    `stages[k]` is a stage. Names of parameters begin with `stages.k`.
+    `pipe[k]` is a stage. Names of parameters begin with `stages.k`.
     """
 
     def __init__(
@@ -69,6 +69,12 @@ class Pipeline(Module):
             terms.append(term)
         mean = tn.stack(terms).mean()
         return mean.to_device(_whole(mean.device))
+
+    def __len__(self) -> int:
+        return len(self.stages)
+
+    def __getitem__(self, index: int) -> Callable[[Any], Any]:
+        return self.stages[index]
 
     def _through(self, x: Any) -> Any:
         for stage in self.stages:
