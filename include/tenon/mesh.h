@@ -112,7 +112,7 @@ Tensor shard(const Tensor& x, const ShardSpec& spec,
 Tensor shard_like(const Tensor& x, const Tensor& like);
 
 /// `x` on a mesh, a part of one, or another device: x.to(device). See place in
-/// tenon/nn/pipeline.h for modules.
+/// tenon/nn/pipeline_stages.h for modules.
 Tensor place(const Tensor& x, const Mesh& mesh,
              std::source_location place = std::source_location::current());
 

@@ -5,7 +5,6 @@
 #include <map>
 #include <tuple>
 
-
 namespace tn {
 namespace {
 

@@ -224,7 +224,8 @@ class Placer {
       if (is_beside && there.device.is_host() && there.stage == 0) return;
       place.stage = std::max(place.stage, there.stage + !is_here);
       if (is_beside)
-        place.waits = waits_.joined(place.waits, is_here ? there.waits : waits_.of(from, there.stage > 0));
+        place.waits =
+            waits_.joined(place.waits, is_here ? there.waits : waits_.of(from, there.stage > 0));
     };
     for (Val v : graph_.in(op)) {
       Val from = source_[index(v)];

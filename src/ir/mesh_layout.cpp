@@ -122,7 +122,8 @@ std::string to_text(const Mesh& mesh) {
   std::string text = format("{}", join(axes, ", "));
   if (!mesh.is_part()) return text;
   for (size_t t = 0; t < mesh.fixed.size(); ++t)
-    if (mesh.fixed[t] >= 0) fixed.push_back(format("{}={}", mesh.whole_axes[t].name, mesh.fixed[t]));
+    if (mesh.fixed[t] >= 0)
+      fixed.push_back(format("{}={}", mesh.whole_axes[t].name, mesh.fixed[t]));
   return format("{}{}at {} of {}", text, text.empty() ? "" : " ", join(fixed, ", "),
                 to_text(mesh.whole()));
 }

@@ -260,7 +260,9 @@ bool MeshRuntime::copies_directly(Device from, Device to) const {
   return owns(from) && owns(to) && world(from).mesh().whole() == world(to).mesh().whole();
 }
 
-bool MeshRuntime::works_beside_others(Device device) const { return world(device).mesh().is_part(); }
+bool MeshRuntime::works_beside_others(Device device) const {
+  return world(device).mesh().is_part();
+}
 
 bool MeshRuntime::claims(const OpDef& op, Types) const {
   return &op != &ops::print && &op != &ops::check;

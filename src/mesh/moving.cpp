@@ -33,8 +33,10 @@ class Moving {
  public:
   Moving(MeshWorld& from, const MeshValue& value, int64_t offset, size_t bytes, MeshWorld& to)
       : from_(from), to_(to), value_(value), offset_(offset), bytes_(bytes) {
-    made_ = {to.intern(moved_division(from.mesh(), *value.division, to.mesh())), value.shape,
-             value.element_bytes, {}};
+    made_ = {to.intern(moved_division(from.mesh(), *value.division, to.mesh())),
+             value.shape,
+             value.element_bytes,
+             {}};
     invariant(offset == 0 || value.division->layout.is_whole(),
               "mesh: a view into a divided tensor");
     block_bytes_ = bytes;

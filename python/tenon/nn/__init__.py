@@ -42,7 +42,7 @@ from .checkpointed import checkpoint
 from .containers import Identity, ModuleDict, ModuleList, Parameter, Sequential
 from .layers import *  # noqa: F403
 from .module import Module, value_and_grad
-from .pipeline import Pipeline, pipeline
+from .pipeline_stages import Pipeline, pipeline
 from .pooling import Upsample
 from .recurrent import GRU, LSTM, RNN
 from .sharded_linear import AllToShardedLinear, ShardedToAllLinear, shard_linear

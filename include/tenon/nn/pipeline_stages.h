@@ -13,8 +13,7 @@ namespace tn {
 /// The module with its tensors on a mesh, or on a part of one.
 template <class M>
   requires std::derived_from<M, nn::ModuleBase>
-M place(M module, const Mesh& mesh,
-        std::source_location place = std::source_location::current()) {
+M place(M module, const Mesh& mesh, std::source_location place = std::source_location::current()) {
   nn::TensorMap tensors = module.state_dict(place);
   for (auto& [name, tensor] : tensors) tensor = tn::place(tensor, mesh, place);
   module.update(tensors, place);

@@ -1,4 +1,4 @@
-#include "tenon/nn/pipeline.h"
+#include "tenon/nn/pipeline_stages.h"
 
 #include <optional>
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -87,7 +88,8 @@ class Pipeline(Module):
         """Microbatch i has the rows i, i + n, i + 2 n, ... So each has a part of every block of a
         batch that is divided among workers, and no row goes from one to another."""
         leaves = tree.map(self._rows, x)
-        return [tree.map(lambda rows: rows[:, i], leaves) for i in range(self.microbatches)]
+        pick = operator.itemgetter
+        return [tree.map(pick((slice(None), i)), leaves) for i in range(self.microbatches)]
 
     def _rows(self, x: Any) -> tn.Tensor:
         x = tn.asarray(x)
