@@ -197,7 +197,7 @@ def place(x: T, where: Any) -> T:
 
     device = where.device if isinstance(where, Mesh) else _core.Device(where)
     if isinstance(x, Module):
-        return x.to(device)  # type: ignore[return-value]
+        return x.to(device)
     return tree.map(lambda leaf: _asarray(leaf).to_device(device), x)  # type: ignore[no-any-return]
 
 

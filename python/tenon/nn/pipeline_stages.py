@@ -97,7 +97,8 @@ class Pipeline(Module):
             rows = f"a batch of {x.shape[0]} rows" if x.ndim else "a tensor without axes"
             text = f"pipeline: {rows} cannot be split into {self.microbatches} microbatches"
             _core._fail("value", text, "pad the batch, or choose microbatches that divide it")
-        return x.reshape(x.shape[0] // self.microbatches, self.microbatches, *x.shape[1:])
+        grid = (x.shape[0] // self.microbatches, self.microbatches, *x.shape[1:])
+        return tn.reshape(x, grid)
 
     def _joined(self, *parts: tn.Tensor) -> tn.Tensor:
         rows = tn.stack(list(parts), axis=1)
