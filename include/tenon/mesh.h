@@ -31,16 +31,28 @@ struct MeshAxis {
 struct Mesh {
   static constexpr int kMostAxes = 8;
   std::vector<MeshAxis> axes;
+  /// Of a part of a mesh: the axes of the whole mesh, and for each where along it the part is, or
+  /// -1 where it is one of the part's own axes.
+  std::vector<MeshAxis> whole_axes = {};
+  std::vector<int64_t> fixed = {};
 
   int count() const { return static_cast<int>(axes.size()); }
   const MeshAxis& operator[](int axis) const { return axes[static_cast<size_t>(axis)]; }
   int64_t workers() const;
   /// The number of the axis of this name; -1 when there is none.
   int find(std::string_view name) const;
+
+  /// The workers with this coordinate along an axis, as a mesh of the other axes: a stage of a
+  /// pipeline. Without other axes it is one worker.
+  Mesh at(std::string_view axis, int64_t coordinate) const;
+  bool is_part() const { return !whole_axes.empty(); }
+  /// The mesh that this is a part of, or else the mesh itself.
+  Mesh whole() const;
   friend bool operator==(const Mesh&, const Mesh&) = default;
 };
 
-/// "data=4, model=2:8": names, sizes, and parts where they are not the sizes.
+/// "data=4, model=2:8": names, sizes, and parts where they are not the sizes. Of a part of a mesh
+/// "data=2 at stage=0 of stage=2, data=2".
 std::string to_text(const Mesh& mesh);
 
 /// The size of an axis in make_mesh. -1, at most once: all workers that are left.
@@ -103,6 +115,11 @@ Tensor shard_like(const Tensor& x, const Tensor& like);
 /// A tensor divided as `x`. `f`, which keeps the shape, makes its blocks of those of `x`, on the
 /// host; of a tensor that is whole it makes the tensor.
 Tensor map_blocks(const Tensor& x, const std::function<Tensor(const Tensor& block)>& f);
+
+/// `x` on a mesh, a part of one, or another device: x.to(device). See place in
+/// tenon/nn/pipeline_stages.h for modules.
+Tensor place(const Tensor& x, const Mesh& mesh,
+             std::source_location place = std::source_location::current());
 
 /// How a tensor is divided: "f32[1024,64] @[data,-]". Computes it first.
 std::string layout(const Tensor& x);

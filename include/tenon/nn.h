@@ -4,6 +4,7 @@
 #include "tenon/nn/functions.h"
 #include "tenon/nn/layers.h"
 #include "tenon/nn/module.h"
+#include "tenon/nn/pipeline_stages.h"
 #include "tenon/nn/recurrent.h"
 #include "tenon/nn/sequential.h"
 #include "tenon/nn/sharding.h"

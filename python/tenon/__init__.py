@@ -199,6 +199,7 @@ if TYPE_CHECKING:
     )
     from .mesh import Mesh as Mesh
     from .mesh import layout as layout
+    from .mesh import place as place
     from .mesh import shard as shard
     from .mesh import shard_map as shard_map
     from .mesh import stored as stored
@@ -263,6 +264,9 @@ if TYPE_CHECKING:
     )
     from .nn import (
         Sequential as Sequential,
+    )
+    from .nn import (
+        pipeline as pipeline,
     )
     from .printing import (
         get_printoptions as get_printoptions,
@@ -343,7 +347,7 @@ _HOMES = {  # modules, and the names that are taken from them
     "custom": "custom_function custom_jvp custom_vjp",
     "debugging": "debug_indices debug_nans",
     "device_scope": "device",
-    "mesh": "Mesh layout shard shard_map stored worker_stats workers",
+    "mesh": "Mesh layout place shard shard_map stored worker_stats workers",
     "executables": "Executable",
     "explanation": "Explanation Profile explain profile",
     "files": "MissingFile load load_safetensors save save_safetensors savez savez_compressed",
@@ -351,7 +355,8 @@ _HOMES = {  # modules, and the names that are taken from them
     "input_infos": "DimensionInputInfo InputInfo NamedDimension",
     "model": "CBackend CpuBackend CudaBackend IOKey InterpreterBackend JaxBackend Model"
     " NumpyBackend PhysicalModel TorchBackend TrainModel",
-    "nn": "Conv ConvTranspose Embedding GroupNorm LayerNorm Linear Module RMSNorm Sequential",
+    "nn": "Conv ConvTranspose Embedding GroupNorm LayerNorm Linear Module RMSNorm Sequential"
+    " pipeline",
     "printing": "get_printoptions printoptions set_printoptions",
     "progress_bar": "Progress progress",
     "random": "multinomial rand rand_like randn randn_like",

@@ -19,10 +19,11 @@ from .creation import asarray as _asarray
 from .flat_function import FlatFunction, check_callable
 from .module_changes import StateOnWorkers
 
-__all__ = ["Mesh", "layout", "shard", "shard_map", "stored", "worker_stats", "workers"]
+__all__ = ["Mesh", "layout", "place", "shard", "shard_map", "stored", "worker_stats", "workers"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
+T = TypeVar("T")
 
 Axes = str | tuple[str, ...] | None
 
@@ -84,8 +85,39 @@ class Mesh(contextlib.ContextDecorator):
             (name, _integer("mesh", name, size), _integer("mesh", "parts", by_axis.get(name, 0)))
             for name, size in sizes.items()
         ]
-        self._name = _core._mesh_device(given)
+        self._set(_core._mesh_device(given))
+
+    def _set(self, name: str) -> None:
+        self._name = name
         self._contexts: list[_core._DeviceContext] = []
+
+    @classmethod
+    def _named(cls, name: str) -> Mesh:
+        made = cls.__new__(cls)
+        made._set(name)
+        return made
+
+    def at(self, **coordinates: int) -> Mesh:
+        """Return the workers with these coordinates, as a mesh of the other axes.
+
+        `Mesh(stage=2, data=4).at(stage=0)` has four workers along `data`. It is a device as any
+        mesh: `tn.place` puts a stage of a pipeline there. Without other axes it is one worker.
+
+        >>> mesh = tn.Mesh(stage=2, data=2)
+        >>> mesh.at(stage=1)
+        Mesh(stage=2, data=2).at(stage=1)
+        >>> mesh.at(stage=1).shape
+        {'data': 2}
+        """
+        name = self._name
+        for axis, coordinate in coordinates.items():
+            name = _core._mesh_at(name, axis, _integer("mesh", axis, coordinate))
+        return Mesh._named(name)
+
+    @property
+    def whole(self) -> Mesh:
+        """The mesh that this is a part of, or else this mesh."""
+        return Mesh._named(_core._mesh_whole(self._name))
 
     @property
     def device(self) -> _core.Device:
@@ -123,18 +155,50 @@ class Mesh(contextlib.ContextDecorator):
     def __exit__(self, *error: object) -> None:
         self._contexts.pop().__exit__(*error)
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Mesh) and self._name == other._name
+
+    def __hash__(self) -> int:
+        return hash(self._name)
+
     def __reduce__(self) -> tuple[Any, ...]:
-        return _mesh_of, (self.shape, self.parts)
+        whole = self.whole
+        return _mesh_of, (whole.shape, whole.parts, _core._mesh_fixed(self._name))
 
     def __repr__(self) -> str:
+        if fixed := _core._mesh_fixed(self._name):
+            named = ", ".join(f"{axis}={at}" for axis, at in fixed.items())
+            return f"{self.whole!r}.at({named})"
         axes = [f"{name}={size}" for name, size in self.shape.items()]
         if self.parts != self.shape:
             axes.append(f"parts={self.parts}")
         return f"Mesh({', '.join(axes)})"
 
 
-def _mesh_of(sizes: dict[str, int], parts: dict[str, int]) -> Mesh:
-    return Mesh(parts=parts, **sizes)
+def _mesh_of(
+    sizes: dict[str, int], parts: dict[str, int], fixed: dict[str, int] | None = None
+) -> Mesh:
+    return Mesh(parts=parts, **sizes).at(**(fixed or {}))
+
+
+def place(x: T, where: Any) -> T:
+    """Move a tensor, those of a tree, or those of a module to a device: a mesh, a part of one.
+
+    A module is changed and returned, as by its method `to`. Between a mesh and its parts the blocks
+    of workers go directly: from `Mesh(stage=2, data=2)` to its `at(stage=0)` a tensor that is
+    divided along `data` stays so, and nothing is sent.
+
+    >>> mesh = tn.Mesh(stage=2, data=2)
+    >>> layer = tn.place(tn.nn.Linear(3, 2), mesh.at(stage=0))
+    >>> print(tn.layout(layer.weight))
+    f32[2,3] @[-,-]
+    """
+    from .nn import Module
+
+    device = where.device if isinstance(where, Mesh) else _core.Device(where)
+    if isinstance(x, Module):
+        return x.to(device)
+    return tree.map(lambda leaf: _asarray(leaf).to_device(device), x)  # type: ignore[no-any-return]
 
 
 def stored(axes: Axes | tuple[Axes, ...]) -> Stored:

@@ -49,6 +49,7 @@ void run_parts(const Plan& plan, std::span<const Bound> inputs, const Scalar* sc
     return copy;
   };
   for (const Plan::Part& part : parts.list) {
+    for (const Plan::Wanted& wanted : part.fetched) at(wanted.value, wanted.device, wanted.bytes);
     std::vector<Bound> in, out(part.out.size());
     in.reserve(part.in.size());
     const auto& donated = part.plan->plan->donated;
@@ -64,6 +65,10 @@ void run_parts(const Plan& plan, std::span<const Bound> inputs, const Scalar* sc
     if (!lent.empty() && overwritten) *overwritten = true;  // whatever a later part does
     for (size_t i = 0; i < out.size(); ++i)
       values[static_cast<size_t>(part.out[i])] = std::move(out[i]);
+    for (int32_t value : part.dropped) {
+      values[static_cast<size_t>(value)] = {};
+      copies.erase(copies.lower_bound({value, 0}), copies.upper_bound({value, UINT16_MAX}));
+    }
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
     const Plan::Wanted& wanted = parts.outputs[i];

@@ -32,11 +32,15 @@ Compilation unplanned(const GraphPart& part, const CompileOptions& options,
 }
 
 /// Which inputs of a part may be overwritten: those donated ones that no other part and no result
-/// needs, where they are.
+/// needs, where they are. Devices that work beside others have many parts, and have read what was
+/// copied: there it is the last part.
 std::vector<bool> donated_to(const PlacedGraph& placed, const GraphPart& part,
                              const std::vector<bool>& donated) {
   std::vector<int> readers(placed.graph.types.size());
-  for (const GraphPart& each : placed.parts)
+  bool is_beside =
+      !part.device.is_host() && runtime_of(part.device).works_beside_others(part.device);
+  size_t first = is_beside ? static_cast<size_t>(&part - placed.parts.data()) : 0;
+  for (const GraphPart& each : std::span(placed.parts).subspan(first))
     for (Val v : each.in) ++readers[static_cast<size_t>(v)];
   for (Val v : placed.outputs) ++readers[static_cast<size_t>(v)];
   std::vector<bool> made;
@@ -81,6 +85,24 @@ CompileOptions options_of(const PlacedGraph& placed, const GraphPart& part,
   return own;
 }
 
+/// The values that nothing needs after each part: what runs made of them is given back.
+std::vector<std::vector<Val>> dropped_after(const PlacedGraph& placed) {
+  std::vector<bool> needed(placed.graph.types.size());
+  std::vector<std::vector<Val>> dropped(placed.parts.size());
+  auto need = [&](Val v) {
+    bool was_needed = needed[static_cast<size_t>(v)];
+    return needed[static_cast<size_t>(v)] = true, was_needed;
+  };
+  for (Val v : placed.outputs) need(v);
+  for (size_t i = placed.parts.size(); i-- > 0;) {
+    for (Val v : placed.parts[i].in)
+      if (!need(v)) dropped[i].push_back(v);
+    for (Val v : placed.parts[i].out)
+      if (!need(v)) dropped[i].push_back(v);
+  }
+  return dropped;
+}
+
 /// From what `compile` makes of the parts, by number.
 Compilation joined(const PlacedGraph& placed, const CompileOptions& options,
                    std::span<const Binding> sizes, DeviceCopies& copies, std::vector<Loc> recorded,
@@ -94,6 +116,7 @@ Compilation joined(const PlacedGraph& placed, const CompileOptions& options,
   parts->is_whole = placed.is_whole;
   parts->recorded = std::move(recorded);
   for (TypeRef type : placed.graph.types) parts->devices.push_back(type->device);
+  std::vector<std::vector<Val>> dropped = dropped_after(placed);
   for (size_t i = 0; i < placed.parts.size(); ++i) {
     const GraphPart& part = placed.parts[i];
     const Compilation& own = made_parts->emplace_back(compile(i));
@@ -101,6 +124,8 @@ Compilation joined(const PlacedGraph& placed, const CompileOptions& options,
     made.in.resize(part.in.size() - static_cast<size_t>(part.known));
     for (Val v : made.in) made.in_bytes.push_back(bytes(v));
     for (Val v : made.out) parts->devices[static_cast<size_t>(v)] = part.device;
+    for (auto [v, device] : part.fetched) made.fetched.push_back({v, device, bytes(v)});
+    if (!placed.is_whole) made.dropped = std::move(dropped[i]);
     parts->list.push_back(std::move(made));
   }
   for (size_t i = 0; i < placed.outputs.size(); ++i)

@@ -5,7 +5,9 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 
+#include "compiler/part_order.h"
 #include "ir/body.h"
 #include "ir/rewrite.h"
 #include "ops/control_flow.h"
@@ -101,7 +103,7 @@ class Placer {
   }
 
   PlacedGraph run() {
-    std::map<Place, std::vector<const GraphOp*>> lists;
+    Lists lists;
     for (const GraphOp& op : graph_.ops)
       if (op.op != &scalar_leaf && op.op != &ops::to_device)
         lists[at_[index(op.out)]].push_back(&op);
@@ -118,18 +120,64 @@ class Placer {
       if (constants_.contains(source)) lists[{}];  // some part must store it
     }
     for (const auto& [place, list] : lists) made.parts.push_back(part(place, list, made.outputs));
+    auto is_beside = [&](const auto& list) { return works_beside_others(list.first.device); };
+    if (std::ranges::any_of(lists, is_beside)) reorder(made.parts, lists);
     return made;
   }
 
  private:
-  /// Stages run one after the other; a value from another device is of an earlier one.
+  /// Stages run one after the other; a value from another device is of an earlier one. A device
+  /// that works beside others has a part for each set of values that ops wait for.
   struct Place {
     int stage = 0;
     Device device = {};
+    int waits = 0;  // the number of the set
     friend bool operator<(const Place& a, const Place& b) {
-      return std::tuple(a.stage, a.device.kind, a.device.index) <
-             std::tuple(b.stage, b.device.kind, b.device.index);
+      return std::tuple(a.stage, a.device.kind, a.device.index, a.waits) <
+             std::tuple(b.stage, b.device.kind, b.device.index, b.waits);
     }
+    friend bool operator==(const Place&, const Place&) = default;
+  };
+  using Lists = std::map<Place, std::vector<const GraphOp*>>;
+
+  static bool works_beside_others(Device device) {
+    return !device.is_host() && runtime_of(device).works_beside_others(device);
+  }
+
+  /// Sets of values, by number; 0 is the empty one. Early values are of stage 0. They are there
+  /// before any late one, so a set that has late values has no others.
+  class WaitSets {
+   public:
+    int joined(int a, int b) {
+      if (a == b || b == 0 || is_late(a) > is_late(b)) return a;
+      if (a == 0 || is_late(b) > is_late(a)) return b;
+      auto [known, is_new] = joins_.try_emplace({std::min(a, b), std::max(a, b)});
+      if (!is_new) return known->second;
+      std::vector<Val> all;
+      std::ranges::set_union(sets_[static_cast<size_t>(a)], sets_[static_cast<size_t>(b)],
+                             std::back_inserter(all));
+      return known->second = number(std::move(all));
+    }
+    int of(Val v, bool is_late) {
+      int set = number({v});
+      if (is_late) late_.insert(v);
+      return set;
+    }
+    bool is_late(int set) const {
+      return set > 0 && late_.contains(sets_[static_cast<size_t>(set)].front());
+    }
+    int size(int set) const { return static_cast<int>(sets_[static_cast<size_t>(set)].size()); }
+
+   private:
+    int number(std::vector<Val> set) {
+      auto [known, is_new] = numbers_.try_emplace(set, static_cast<int>(sets_.size()));
+      if (is_new) sets_.push_back(std::move(set));
+      return known->second;
+    }
+    std::vector<std::vector<Val>> sets_{{}};
+    std::map<std::vector<Val>, int> numbers_{{{}, 0}};
+    std::map<std::pair<int, int>, int> joins_;
+    std::set<Val> late_;
   };
   static size_t index(Val v) { return static_cast<size_t>(v); }
 
@@ -168,15 +216,25 @@ class Placer {
     Place place{0, graph_.types[index(op.out)]->device};
     if (place.device.is_host()) place.device = mesh_inside(op).value_or(place.device);
     if (!can_run(place.device, graph_, op)) place.device = {};
-    if (has_effects(op))  // in their order
-      place.stage = last_effect_.stage + (last_effect_.device != place.device);
+    bool is_beside = works_beside_others(place.device);
+    auto wait_for = [&](Val from) {
+      const Place& there = at_[index(from)];
+      bool is_here = there.device == place.device;
+      // What the host makes of the arguments is there from the start.
+      if (is_beside && there.device.is_host() && there.stage == 0) return;
+      place.stage = std::max(place.stage, there.stage + !is_here);
+      if (is_beside)
+        place.waits =
+            waits_.joined(place.waits, is_here ? there.waits : waits_.of(from, there.stage > 0));
+    };
     for (Val v : graph_.in(op)) {
       Val from = source_[index(v)];
-      if (constants_.contains(from) || from < graph_.inputs()) continue;
-      const Place& there = at_[index(from)];
-      place.stage = std::max(place.stage, there.stage + (there.device != place.device));
+      if (!constants_.contains(from) && from >= graph_.inputs()) wait_for(from);
     }
-    if (has_effects(op)) last_effect_ = place;
+    if (has_effects(op)) {  // in their order
+      if (last_effect_ != kNoVal) wait_for(last_effect_), after_effect_[op.out] = last_effect_;
+      last_effect_ = op.out;
+    }
     for (int i = 0; i < op.outs; ++i)
       source_[index(op.out + i)] = op.out + i, at_[index(op.out + i)] = place;
   }
@@ -193,11 +251,16 @@ class Placer {
       if (const Place& at = at_[index(op.out)]; is_placed(op))
         last[key(at.device)] = std::max(last[key(at.device)], at.stage);
     std::vector<int> limit(graph_.types.size(), INT_MAX);  // of values, by their readers
+    std::vector<std::optional<Place>> reader(graph_.types.size());
+    std::vector<bool> is_scattered(graph_.types.size());  // it has readers in several places
     for (size_t i = graph_.ops.size(); i-- > 0;) {
       const GraphOp& op = graph_.ops[i];
       if (!is_placed(op)) continue;
       Place place = at_[index(op.out)];
-      if (!place.device.is_host() && !has_effects(op)) {
+      if (works_beside_others(place.device)) {
+        if (!waits_.is_late(place.waits) && !has_effects(op))
+          place = place_of_readers(op, reader, is_scattered);
+      } else if (!place.device.is_host() && !has_effects(op)) {
         place.stage = last[key(place.device)];
         for (int k = 0; k < op.outs; ++k)
           place.stage = std::min(place.stage, limit[index(op.out + k)]);
@@ -206,7 +269,76 @@ class Placer {
       for (Val v : graph_.in(op)) {
         Val from = source_[index(v)];
         bool is_here = at_[index(from)].device == place.device;
+        if (reader[index(from)] && reader[index(from)] != place) is_scattered[index(from)] = true;
+        reader[index(from)] = place;
         limit[index(from)] = std::min(limit[index(from)], place.stage - !is_here);
+      }
+    }
+  }
+
+  /// Where an op that waits for nothing late goes: to its readers, if they are in one part.
+  Place place_of_readers(const GraphOp& op, const std::vector<std::optional<Place>>& reader,
+                         const std::vector<bool>& is_scattered) const {
+    const Place& own = at_[index(op.out)];
+    std::optional<Place> found;
+    for (int k = 0; k < op.outs; ++k) {
+      const std::optional<Place>& its = reader[index(op.out + k)];
+      if (!its) continue;
+      bool is_one = !is_scattered[index(op.out + k)] && its->device == own.device;
+      if (!is_one || (found && found != its)) return own;
+      found = its;
+    }
+    return found.value_or(own);
+  }
+
+  /// Into the order of a run in which devices work beside each other.
+  void reorder(std::vector<GraphPart>& parts, const Lists& lists) const {
+    std::vector<OrderedPart> nodes;
+    std::map<Val, int> maker;
+    for (const auto& [place, list] : lists) {
+      for (Val v : parts[nodes.size()].out) maker[v] = static_cast<int>(nodes.size());
+      nodes.push_back({place.device, place.stage, waits_.size(place.waits), 0, {}});
+    }
+    auto at = nodes.begin();
+    for (const auto& [place, list] : lists) {
+      std::set<int> after;
+      for (Val v : parts[static_cast<size_t>(at - nodes.begin())].in)
+        if (auto made = maker.find(v); made != maker.end()) {
+          after.insert(made->second);
+          if (nodes[static_cast<size_t>(made->second)].device != place.device)
+            at->time = static_cast<int>(list.size());
+        }
+      for (const GraphOp* op : list)
+        if (auto effect = after_effect_.find(op->out); effect != after_effect_.end())
+          if (const Place& there = at_[index(effect->second)]; there != place)
+            after.insert(static_cast<int>(std::distance(lists.begin(), lists.find(there))));
+      at++->after.assign(after.begin(), after.end());
+    }
+    PartOrder order = order_parts(nodes);
+    std::vector<GraphPart> ordered;
+    for (int p : order.order) ordered.push_back(std::move(parts[static_cast<size_t>(p)]));
+    fetch_early(ordered, order, maker);
+    parts = std::move(ordered);
+  }
+
+  /// Values go to other devices as soon as they are made: a device that has worked ahead would
+  /// otherwise hold up those that need them.
+  static void fetch_early(std::vector<GraphPart>& ordered, const PartOrder& order,
+                          const std::map<Val, int>& maker) {
+    std::vector<size_t> position(ordered.size());
+    for (size_t i = 0; i < ordered.size(); ++i) position[static_cast<size_t>(order.order[i])] = i;
+    std::set<std::tuple<Val, uint8_t, uint8_t>> done;
+    for (size_t i = 0; i < ordered.size(); ++i) {
+      Device device = ordered[i].device;
+      for (Val v : std::vector(ordered[i].in)) {
+        auto made = maker.find(v);
+        if (made == maker.end()) continue;
+        size_t from = position[static_cast<size_t>(made->second)], to = from + 1;
+        bool is_own = ordered[from].device == device;
+        if (is_own || !done.insert({v, device.kind, device.index}).second) continue;
+        auto end = order.end[static_cast<size_t>(made->second)];
+        while (order.begin[static_cast<size_t>(order.order[to])] < end) ++to;
+        ordered[to].fetched.emplace_back(v, device);
       }
     }
   }
@@ -273,7 +405,9 @@ class Placer {
   std::map<Val, int> constants_;  // and their numbers
   std::vector<Val> source_;       // by value: what it is a copy of
   std::vector<Place> at_;         // by value
-  Place last_effect_ = {};
+  WaitSets waits_;
+  Val last_effect_ = kNoVal;
+  std::map<Val, Val> after_effect_;  // by results of ops with effects: the effect before
 };
 
 }  // namespace

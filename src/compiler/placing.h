@@ -31,6 +31,8 @@ struct GraphPart {
   std::vector<Val> in, out;      // values of the graph that was cut
   std::vector<int32_t> scalars;  // its run-time numbers, by number in that graph
   int known = 0;                 // so many of its last inputs are constants
+  /// Values of other devices that go to a device before it runs, for it or for a later part.
+  std::vector<std::pair<Val, Device>> fetched = {};
 };
 
 struct PlacedGraph {

@@ -70,6 +70,8 @@ std::string text_of_parts(const Plan& plan) {
         format("copy {} from {} to {}, {} bytes\n", name, to_text(from), to_text(to), bytes);
   };
   for (const Plan::Part& part : parts.list) {
+    for (const Plan::Wanted& wanted : part.fetched)
+      add_copy(wanted.value, wanted.device, wanted.bytes);
     for (size_t i = 0; i < part.in.size(); ++i)
       add_copy(part.in[i], part.plan->device, part.in_bytes[i]);
     made.text +=

@@ -19,6 +19,22 @@ int Mesh::find(std::string_view name) const {
   return at == axes.end() ? -1 : static_cast<int>(at - axes.begin());
 }
 
+Mesh Mesh::at(std::string_view axis, int64_t coordinate) const {
+  int own = find(axis);
+  if (own < 0) fail("mesh: at names an axis that the mesh does not have: '{}'", axis);
+  if (coordinate < 0 || coordinate >= (*this)[own].size)
+    fail(Hint{"workers are counted from 0"}, "mesh: there is no {}={}: the axis has {} worker{}",
+         axis, coordinate, (*this)[own].size, (*this)[own].size == 1 ? "" : "s");
+  Mesh part = *this;
+  if (!is_part()) part.whole_axes = axes, part.fixed.assign(axes.size(), -1);
+  for (size_t t = 0; t < part.fixed.size(); ++t)
+    if (part.whole_axes[t].name == axis) part.fixed[t] = coordinate;
+  part.axes.erase(part.axes.begin() + own);
+  return part;
+}
+
+Mesh Mesh::whole() const { return is_part() ? Mesh{whole_axes} : *this; }
+
 bool Layout::is_whole() const {
   return partial == 0 && std::ranges::none_of(digits, [](const Digit& d) { return bool(d); });
 }
@@ -99,15 +115,43 @@ int find_axis(const Mesh& mesh, std::string_view name) {
 }  // namespace
 
 std::string to_text(const Mesh& mesh) {
-  std::vector<std::string> axes;
+  std::vector<std::string> axes, fixed;
   for (const MeshAxis& axis : mesh.axes) {
     axes.push_back(format("{}={}", axis.name, axis.size));
     if (axis.parts != axis.size) axes.back() += format(":{}", axis.parts);
   }
-  return format("{}", join(axes, ", "));
+  std::string text = format("{}", join(axes, ", "));
+  if (!mesh.is_part()) return text;
+  for (size_t t = 0; t < mesh.fixed.size(); ++t)
+    if (mesh.fixed[t] >= 0)
+      fixed.push_back(format("{}={}", mesh.whole_axes[t].name, mesh.fixed[t]));
+  return format("{}{}at {} of {}", text, text.empty() ? "" : " ", join(fixed, ", "),
+                to_text(mesh.whole()));
+}
+
+/// "data=2 at stage=0 of stage=2, data=2", from "at" on.
+static Mesh parse_part(std::string_view own, std::string_view rest, std::string_view text) {
+  constexpr std::string_view kOf = " of ";
+  size_t of = rest.find(kOf);
+  if (of == rest.npos) fail("mesh: a part of a mesh is 'at axis=number of axes': '{}'", text);
+  Mesh part = parse_mesh(rest.substr(of + kOf.size()));
+  for (std::string_view piece : pieces(rest.substr(0, of), ',')) {
+    size_t sign = std::min(piece.find('='), piece.size());
+    std::string_view number = piece.substr(std::min(sign + 1, piece.size()));
+    bool is_zero = number == "0";
+    int64_t at = is_zero ? 0 : count_in(number);
+    part = part.at(piece.substr(0, sign), at || is_zero ? at : -1);
+  }
+  if (!part.is_part() || to_text(part) != format("{}{}at {}", own, own.empty() ? "" : " ", rest))
+    fail("mesh: a part of a mesh is 'at axis=number of axes': '{}'", text);
+  return part;
 }
 
 Mesh parse_mesh(std::string_view text) {
+  constexpr std::string_view kAt = "at ";
+  size_t at = text.starts_with(kAt) ? 0 : text.find(" at ");
+  if (at != text.npos)
+    return parse_part(text.substr(0, at), text.substr(at + kAt.size() + (at > 0)), text);
   Mesh mesh;
   for (std::string_view piece : pieces(text, ',')) {
     size_t sign = std::min(piece.find('='), piece.size());

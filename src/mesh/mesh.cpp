@@ -52,6 +52,7 @@ void check_axis(const MeshAxis& axis) {
 
 /// Of any origin: its fields are public.
 void check_mesh(const Mesh& mesh) {
+  if (mesh.is_part()) return check_mesh(mesh.whole());  // the axes of a part are some of these
   if (mesh.axes.empty() || mesh.axes.size() > Mesh::kMostAxes)
     fail("mesh: a mesh must have 1 to {} axes, not {}", Mesh::kMostAxes, mesh.axes.size());
   for (int t = 0; t < mesh.count(); ++t) {
@@ -224,6 +225,7 @@ std::vector<Tensor> blocks(const Tensor& x) {
   mesh::MeshWorld& world = mesh::runtime().world(x.device());
   TypeRef type = on_device(local_type(world.mesh(), value->division->layout, type_of(x)), {});
   std::vector<Tensor> list;
+  if (world.here() == 0) mesh::fail_not_here("x.local", world);
   for (int w = 0; w < world.here(); ++w) {
     const Bound& block = value->block(w);
     list.push_back(make_data(block.buffer, block.offset, type));
@@ -233,7 +235,16 @@ std::vector<Tensor> blocks(const Tensor& x) {
 
 Tensor gather(const Tensor& x) {
   if (!is_mesh(x.device())) return x;
-  return shard(x, {}).to(Device());
+  Tensor joined = shard(x, {});
+  // To every process first: where it has no worker of a part of a mesh it can read nothing of it.
+  if (Mesh mesh = mesh_of(x.device()); mesh.is_part())
+    joined = shard(joined.to(device_of(mesh.whole())), {});
+  return joined.to(Device());
+}
+
+Tensor place(const Tensor& x, const Mesh& mesh, std::source_location place) {
+  LocScope scope(place);
+  return x.to(device_of(mesh));
 }
 
 }  // namespace tn

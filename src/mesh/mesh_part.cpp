@@ -57,14 +57,14 @@ MeshPart::MeshPart(MeshWorld& world, const Graph& graph, const CompileOptions& o
       expected_[expected_.size() - n + i] = value_in(*value.buffer).division;
   }
   options_.constants.clear(), options_.sizes.clear();
-  // Processes may make plans at different times: a function runs interpreted until it is compiled.
+  // Transports of processes have no sums that start and wait as separate steps.
   if (world.is_threads()) options_.on.emplace_back(kOverlap);
   if (!options_.donated.empty()) options_.donated.resize(static_cast<size_t>(graph_.inputs()));
 }
 
 std::shared_ptr<const WorkerPlan> MeshPart::plan_to_run(std::span<const Division* const> in) const {
-  std::shared_ptr<const WorkerPlan> plan = plan_for(in);
-  int64_t limit = options_.memory_limit;
+  int64_t limit = options_.memory_limit;  // all processes refuse the same runs
+  std::shared_ptr<const WorkerPlan> plan = plan_for(in, world_.here() > 0 || limit > 0);
   if (limit && plan->needed > limit)
     fail(Fault::memory,
          Hint{"divide more: tn.shard of the batch, tn.stored of parameters, more workers; or use "
@@ -76,24 +76,27 @@ std::shared_ptr<const WorkerPlan> MeshPart::plan_to_run(std::span<const Division
   return plan;
 }
 
-std::shared_ptr<const WorkerPlan> MeshPart::plan_for(std::span<const Division* const> in) const {
+std::shared_ptr<const WorkerPlan> MeshPart::plan_for(std::span<const Division* const> in,
+                                                     bool whole) const {
   std::lock_guard lock(mutex_);
   auto known = std::ranges::find_if(plans_, [&](auto& p) { return std::ranges::equal(p->in, in); });
   if (known != plans_.end()) {
     std::rotate(known, known + 1, plans_.end());
+    if (whole && !plans_.back()->made.plan) plans_.back() = make(in, whole);
     return plans_.back();
   }
-  std::shared_ptr<const WorkerPlan> made = make(in);
+  std::shared_ptr<const WorkerPlan> made = make(in, whole);
   if (plans_.size() == kMostPlans) plans_.erase(plans_.begin());
   return plans_.emplace_back(std::move(made));
 }
 
 std::shared_ptr<const WorkerPlan> MeshPart::last() const {
+  std::vector<const Division*> in = expected_;
   {
     std::lock_guard lock(mutex_);
-    if (!plans_.empty()) return plans_.back();
+    if (!plans_.empty()) in = plans_.back()->in;
   }
-  return plan_for(expected_);
+  return plan_for(in, true);
 }
 
 std::string MeshPart::text() const {
@@ -116,7 +119,8 @@ std::string MeshPart::text() const {
   return text + to_text(plan->traffic) + collectives_text(*plan->made.plan) + plan->local;
 }
 
-std::shared_ptr<const WorkerPlan> MeshPart::make(std::span<const Division* const> in) const {
+std::shared_ptr<const WorkerPlan> MeshPart::make(std::span<const Division* const> in,
+                                                 bool whole) const {
   InternScope scope;
   const Mesh& mesh = world_.mesh();
   auto plan = std::make_shared<WorkerPlan>();
@@ -131,6 +135,7 @@ std::shared_ptr<const WorkerPlan> MeshPart::make(std::span<const Division* const
   for (size_t i = 0; i < graph_.outputs.size(); ++i)
     plan->out.push_back(world_.intern({made.local.outputs[i], made.parameters[i]}));
   add_uneven_paths(mesh, made.local.graph, given.inputs, plan->decisions);
+  if (!whole) return plan;
   plan->local = to_text(made.local.graph);
   plan->made = compilation_of(made.local.graph, options_);
   plan->traffic = sharding::traffic_of(plan->made.set->graph);

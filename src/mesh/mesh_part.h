@@ -16,7 +16,7 @@ namespace tn::mesh {
 /// What workers run, all of them the same.
 struct WorkerPlan {
   std::vector<const Division*> in, out;
-  Compilation made;
+  Compilation made;                        // nothing yet where no worker is here
   Decisions decisions;                     // of the pass
   std::string local;                       // the graph of a worker, before its passes
   std::vector<sharding::Traffic> traffic;  // its collectives, after them
@@ -43,8 +43,9 @@ class MeshPart : public PlannedLater {
  private:
   /// The last plan.
   std::shared_ptr<const WorkerPlan> last() const;
-  std::shared_ptr<const WorkerPlan> plan_for(std::span<const Division* const> in) const;
-  std::shared_ptr<const WorkerPlan> make(std::span<const Division* const> in) const;
+  /// `whole`: with what is needed by those who run it, and by reports.
+  std::shared_ptr<const WorkerPlan> plan_for(std::span<const Division* const> in, bool whole) const;
+  std::shared_ptr<const WorkerPlan> make(std::span<const Division* const> in, bool whole) const;
 
   MeshWorld& world_;
   Graph graph_;  // composites are expanded

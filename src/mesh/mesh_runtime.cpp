@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/interrupt.h"
 #include "ir/place.h"
+#include "mesh/moving.h"
 #include "ops/op_decls.h"
 #include "ops/random_state.h"
 #include "workers/world.h"
@@ -185,14 +186,19 @@ static void agree_on_random_state() {
 }
 
 int MeshRuntime::number_of(const Mesh& mesh) {
+  MeshWorld* whole = nullptr;
+  if (mesh.is_part()) {
+    auto number = static_cast<uint8_t>(number_of(mesh.whole()));
+    whole = &world({kind_number(), number});
+  }
   std::unique_lock lock(mutex_);
   for (size_t i = 0; i < worlds_.size(); ++i)
     if (worlds_[i]->mesh() == mesh) return static_cast<int>(i);
   if (worlds_.size() == kMostMeshes) fail("mesh: a program has at most {} meshes", kMostMeshes);
-  worlds_.push_back(std::make_unique<MeshWorld>(mesh, rank_of_process()));
+  worlds_.push_back(std::make_unique<MeshWorld>(mesh, rank_of_process(), whole));
   auto number = static_cast<int>(worlds_.size()) - 1;
   lock.unlock();
-  if (rank_of_process() >= 0) agree_on_random_state();
+  if (rank_of_process() >= 0 && !whole) agree_on_random_state();
   return number;
 }
 
@@ -206,11 +212,19 @@ BufferRef MeshRuntime::allocate(Device device, size_t bytes) {
 void MeshRuntime::copy(const Bound& from, const Bound& to, size_t bytes) {
   if (from.buffer->device.is_host()) {  // all workers read the same memory
     MeshValue& value = value_in(*to.buffer);
-    value.division = world(to.buffer->device).whole(), value.blocks = {from};
+    MeshWorld& there = world(to.buffer->device);
+    value.division = there.whole();
+    if (there.here() > 0) value.blocks = {from};
     return;
   }
   const MeshValue& value = value_in(*from.buffer);
   MeshWorld& there = world(from.buffer->device);
+  if (!to.buffer->device.is_host()) {
+    wait(*from.buffer);
+    value_in(*to.buffer) = moved(there, value, from.offset, bytes, world(to.buffer->device));
+    return;
+  }
+  if (there.here() == 0) fail_not_here("read", there);
   char* target = host_bytes(*to.buffer) + to.offset;
   if (value.division->layout.is_whole()) {
     const Bound& block = value.block(0);
@@ -240,6 +254,14 @@ void MeshRuntime::wait(const Buffer& buffer) {
   if (value_in(buffer).is_lost)
     fail(Hint{"compute it again; tensors that the program still references are never overwritten"},
          "eval: an evaluation that failed has overwritten an input");
+}
+
+bool MeshRuntime::copies_directly(Device from, Device to) const {
+  return owns(from) && owns(to) && world(from).mesh().whole() == world(to).mesh().whole();
+}
+
+bool MeshRuntime::works_beside_others(Device device) const {
+  return world(device).mesh().is_part();
 }
 
 bool MeshRuntime::claims(const OpDef& op, Types) const {
@@ -286,7 +308,8 @@ void MeshRuntime::run(const std::shared_ptr<const PlacedPlan>& placed,
   totals.runs.fetch_add(1, std::memory_order_relaxed);
   try {
     there.run([&](int w) {
-      WorkerRunEvents events(there.first() + w, plan->ops, plan->result_bytes, plan->compiled);
+      auto worker = static_cast<int>(number_in_whole(there.mesh(), there.first() + w));
+      WorkerRunEvents events(worker, plan->ops, plan->result_bytes, plan->compiled);
       run_worker(*plan->made.plan, scalars, runs[static_cast<size_t>(w)]);
     });
   } catch (const workers::NotMet& error) {

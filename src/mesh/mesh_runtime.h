@@ -22,6 +22,8 @@ class MeshRuntime final : public DeviceRuntime {
   bool claims(const OpDef& op, Types in) const override;
   bool takes_host_tensors() const override { return true; }
   bool plans_itself() const override { return true; }
+  bool copies_directly(Device from, Device to) const override;
+  bool works_beside_others(Device device) const override;
   std::shared_ptr<const DevicePart> part(Device device, const Graph& graph,
                                          const CompileOptions& options) override;
 

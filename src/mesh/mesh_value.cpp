@@ -20,6 +20,28 @@ int64_t coordinate(const Mesh& mesh, int64_t worker, int axis) {
   return worker % mesh[axis].size;
 }
 
+int64_t number_in_whole(const Mesh& mesh, int64_t worker) {
+  int64_t number = 0;
+  for (size_t t = 0, own = 0; t < mesh.fixed.size(); ++t) {
+    bool is_fixed = mesh.fixed[t] >= 0;
+    int64_t at = is_fixed ? mesh.fixed[t] : coordinate(mesh, worker, static_cast<int>(own++));
+    number = number * mesh.whole_axes[t].size + at;
+  }
+  return mesh.is_part() ? number : worker;
+}
+
+int64_t worker_of_part(const Mesh& mesh, int64_t number) {
+  if (!mesh.is_part()) return number;
+  const Mesh whole = mesh.whole();
+  int64_t worker = 0;
+  for (int t = 0; t < whole.count(); ++t) {
+    int64_t at = coordinate(whole, number, t), fixed = mesh.fixed[static_cast<size_t>(t)];
+    if (fixed >= 0 && fixed != at) return -1;
+    if (fixed < 0) worker = worker * whole[t].size + at;
+  }
+  return worker;
+}
+
 namespace {
 
 /// A digit of the elements' positions. Those of workers are fixed in a block.

@@ -35,6 +35,11 @@ MeshValue& value_in(const Buffer& buffer);
 /// The coordinate of a worker along an axis.
 int64_t coordinate(const Mesh& mesh, int64_t worker, int axis);
 
+/// The number of a worker in the mesh that this one is a part of.
+int64_t number_in_whole(const Mesh& mesh, int64_t worker);
+/// The worker of a part of a mesh that has this number there; -1: none.
+int64_t worker_of_part(const Mesh& mesh, int64_t number);
+
 /// Calls `copy` for each run of bytes that a worker holds: where they are in the whole and in the
 /// block.
 void for_each_run(const Mesh& mesh, const MeshValue& value, int64_t worker,

@@ -111,10 +111,25 @@ class WorkerThreads {
 
 int current_worker() { return worker_number; }
 
-MeshWorld::MeshWorld(Mesh mesh, int rank) : mesh_(std::move(mesh)), rank_(rank), waits_(here()) {
+void fail_not_here(std::string_view who, const MeshWorld& world) {
+  fail(Hint{"x.to(mesh), the whole mesh, brings it to all processes; tn.distributed.gather(x) to "
+            "their hosts, if every worker calls it",
+            "x.to(mesh), the whole mesh, brings it to all processes; tn::gather(x) to their hosts, "
+            "if every worker calls it"},
+       "{}: this process holds nothing of the tensor, which lies on a part of the mesh: {}", who,
+       to_text(world.mesh()));
+}
+
+MeshWorld::MeshWorld(Mesh mesh, int rank, MeshWorld* whole)
+    : mesh_(std::move(mesh)),
+      rank_(rank),
+      first_(rank < 0 ? 0 : static_cast<int>(worker_of_part(mesh_, rank))),
+      waits_(here()) {
   whole_ = intern({Layout(mesh_), 0});
   if (is_threads())
     make_threads();
+  else if (whole)
+    take_groups(*whole);
   else
     make_processes();
 }
@@ -134,8 +149,10 @@ void MeshWorld::make_threads() {
       }
       workers::ThreadGroup* group = of[static_cast<size_t>(w - k * stride)];
       transports_.push_back(std::make_unique<workers::ThreadTransport>(*group, k));
+      auto number = [&](int worker) { return static_cast<int>(number_in_whole(mesh_, worker)); };
+      int first = w - k * stride, next = mesh_[t].size > 1 ? first + stride : first;
       groups_[static_cast<size_t>(w)].push_back(
-          {mesh_[t].name, transports_.back().get(), w - k * stride, stride});
+          {mesh_[t].name, transports_.back().get(), number(first), number(next) - number(first)});
     }
   }
 }
@@ -153,6 +170,13 @@ void MeshWorld::make_processes() {
   }
 }
 
+/// The workers of a part along one of its axes are those of the whole mesh.
+void MeshWorld::take_groups(const MeshWorld& whole) {
+  groups_.resize(1);
+  for (const workers::LocalGroup& group : whole.groups_[0])
+    if (mesh_.find(group.name) >= 0) groups_[0].push_back(group);
+}
+
 const Division* MeshWorld::intern(Division division) {
   std::lock_guard lock(mutex_);
   for (const auto& known : divisions_)
@@ -165,6 +189,7 @@ void MeshWorld::stop_all() {
 }
 
 void MeshWorld::run(FunctionRef<void(int worker)> work) {
+  if (here() == 0) return;
   if (here() == 1) {
     workers::LocalGroupsScope groups(groups_[0]);
     return work(0);

@@ -1,5 +1,6 @@
 #pragma once
-// The workers of a mesh: threads of this process, or one in each process of a launcher.
+// The workers of a mesh: threads of this process, or one in each process of a launcher. Processes
+// that have no worker of a part of a mesh know what lies there, but hold nothing of it.
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -14,14 +15,15 @@ namespace tn::mesh {
 
 class MeshWorld {
  public:
-  /// `rank`: of this process among those of the launcher; -1: workers are threads.
-  MeshWorld(Mesh mesh, int rank);
+  /// `rank`: of this process among those of the launcher; -1: workers are threads. `whole`: the
+  /// mesh that it is a part of, or null.
+  MeshWorld(Mesh mesh, int rank, MeshWorld* whole);
 
   const Mesh& mesh() const { return mesh_; }
   bool is_threads() const { return rank_ < 0; }
   /// Workers that run in this process, and the number in the mesh of the first.
-  int here() const { return is_threads() ? static_cast<int>(mesh_.workers()) : 1; }
-  int first() const { return is_threads() ? 0 : rank_; }
+  int here() const { return is_threads() ? static_cast<int>(mesh_.workers()) : first_ >= 0; }
+  int first() const { return first_; }
 
   /// The only one that is equal.
   const Division* intern(Division division);
@@ -35,10 +37,11 @@ class MeshWorld {
   using Groups = std::vector<workers::LocalGroup>;
   void make_threads();
   void make_processes();
+  void take_groups(const MeshWorld& whole);
   void stop_all();
 
   Mesh mesh_;
-  int rank_;
+  int rank_, first_;
   std::mutex mutex_;  // of `divisions_`
   std::vector<std::unique_ptr<Division>> divisions_;
   const Division* whole_;
@@ -47,6 +50,9 @@ class MeshWorld {
   std::vector<std::unique_ptr<workers::Transport>> transports_;
   std::vector<Groups> groups_;  // of each worker here, one for each axis
 };
+
+/// The value is nowhere in this process. Fails as `who`.
+[[noreturn]] void fail_not_here(std::string_view who, const MeshWorld& world);
 
 /// The number of the worker that this thread runs a plan for; -1: none.
 int current_worker();

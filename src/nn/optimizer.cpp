@@ -35,6 +35,7 @@ Optimizer::Optimizer(const LearningRate& rate, const WeightDecay& decay, bool de
 }
 
 void Optimizer::set_learning_rate(const LearningRate& rate) {
+  DeviceScope numbers{Device()};  // of the host go to wherever a parameter is
   schedule_ = rate.schedule;
   Tensor value = schedule_ ? schedule_(step_) : rate.value;
   if (!value.defined() || value.rank() != 0) fail("learning_rate: expected a scalar");

@@ -177,15 +177,17 @@ struct Plan {
 
   /// Plans for several devices. Such a plan has no steps of its own: values are numbers, its inputs
   /// first, then its constants, then what the parts make.
-  struct Part {
-    std::shared_ptr<const PlacedPlan> plan;
-    std::vector<int32_t> in, out, scalars;
-    std::vector<int64_t> in_bytes;
-  };
   struct Wanted {
     int32_t value;
     Device device;
     int64_t bytes;
+  };
+  struct Part {
+    std::shared_ptr<const PlacedPlan> plan;
+    std::vector<int32_t> in, out, scalars;
+    std::vector<int64_t> in_bytes;
+    std::vector<Wanted> fetched = {};   // copies that are made before it, for it or a later part
+    std::vector<int32_t> dropped = {};  // values that nothing needs after it
   };
   struct Parts {
     bool is_whole = false;        // one part, with the inputs and outputs of the plan

@@ -163,7 +163,8 @@ void clear_cache(Device device) {
 Bound copy_to(Device device, const Bound& value, size_t bytes) {
   Device from = value.buffer->device;
   if (from == device) return value;
-  if (!from.is_host() && !device.is_host())
+  bool is_direct = !from.is_host() && usable_runtime(from).copies_directly(from, device);
+  if (!from.is_host() && !device.is_host() && !is_direct)
     return copy_to(device, copy_to({}, value, bytes), bytes);
   if (from.is_host() && is_borrowed(*value.buffer)) {  // it may change or go before it is read
     BufferRef own = allocate(bytes);

@@ -59,6 +59,11 @@ class DeviceRuntime {
   virtual void clear_cache(Device) {}
   /// Whether tensors of the host may be operands beside its own: they are copied there.
   virtual bool takes_host_tensors() const { return false; }
+  /// Whether `copy` goes between two devices. Others copy through the host.
+  virtual bool copies_directly(Device, Device) const { return false; }
+  /// Whether the device works while others do, so that what it computes is cut into more parts:
+  /// each begins as soon as what it reads of others is there.
+  virtual bool works_beside_others(Device) const { return false; }
   /// Whether it plans its parts itself.
   virtual bool plans_itself() const { return false; }
   /// Such a part, of constant sizes; the constants of the options are among its inputs.

@@ -293,7 +293,9 @@ class Partition {
   /// the op is linear and its result is no larger.
   uint32_t passed_on(int i) {
     const GraphOp& op = op_at(i);
-    bool is_sum = op.op == &ops::add || op.op == &ops::subtract;
+    // A pipeline is cut where its stages are, so there is no sum of partial values across a cut.
+    // Without a cut the same sum has the same order.
+    bool is_sum = (op.op == &ops::add || op.op == &ops::subtract) && !mesh_.is_part();
     if (op.op->family != Family::movement && op.op->family != Family::reduction && !is_sum)
       return 0;
     uint32_t partial = 0;

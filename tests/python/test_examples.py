@@ -28,7 +28,7 @@ def mean(values):
     return sum(values) / len(values)
 
 
-PARTS = {"char_gpt": 0.8, "resnet_digits": 0.7, "three_habits": 0.9, "vae": 0.8}
+PARTS = {"char_gpt": 0.8, "pipeline": 0.8, "resnet_digits": 0.7, "three_habits": 0.9, "vae": 0.8}
 
 
 @pytest.mark.parametrize("name, part", PARTS.items())

@@ -30,6 +30,28 @@ std::vector<SizeTuple> mesh_axes(const std::string& device) {
   return list;
 }
 
+/// The name of a part of a mesh.
+std::string mesh_at(const std::string& device, const std::string& axis, int64_t coordinate) {
+  UserCall call;
+  Mesh part = mesh_of(Device(device)).at(axis, coordinate);
+  nb::gil_scoped_release free;
+  return to_text(device_of(part));
+}
+
+std::string mesh_whole(const std::string& device) {
+  UserCall call;
+  return to_text(device_of(mesh_of(Device(device)).whole()));
+}
+
+nb::dict mesh_fixed(const std::string& device) {
+  UserCall call;
+  Mesh mesh = mesh_of(Device(device));
+  nb::dict made;
+  for (size_t t = 0; t < mesh.fixed.size(); ++t)
+    if (mesh.fixed[t] >= 0) made[mesh.whole_axes[t].name.c_str()] = mesh.fixed[t];
+  return made;
+}
+
 nb::object shard_tensor(nb::handle x, const std::vector<std::string>& axes, bool is_stored,
                         bool is_parameter, bool anywhere) {
   UserCall call;
@@ -69,6 +91,9 @@ nb::list block_list(nb::handle x) {
 void bind_meshes(nb::module_& m) {
   m.def("_mesh_device", mesh_device, nb::arg("sizes"));
   m.def("_mesh_axes", mesh_axes, nb::arg("device"));
+  m.def("_mesh_at", mesh_at, nb::arg("device"), nb::arg("axis"), nb::arg("coordinate"));
+  m.def("_mesh_whole", mesh_whole, nb::arg("device"));
+  m.def("_mesh_fixed", mesh_fixed, nb::arg("device"));
   m.def("_shard", shard_tensor, nb::arg("x"), nb::arg("axes"), nb::arg("stored"),
         nb::arg("is_parameter"), nb::arg("anywhere"));
   m.def(

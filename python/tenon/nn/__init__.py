@@ -42,6 +42,7 @@ from .checkpointed import checkpoint
 from .containers import Identity, ModuleDict, ModuleList, Parameter, Sequential
 from .layers import *  # noqa: F403
 from .module import Module, value_and_grad
+from .pipeline_stages import Pipeline, pipeline
 from .pooling import Upsample
 from .recurrent import GRU, LSTM, RNN
 from .sharded_linear import AllToShardedLinear, ShardedToAllLinear, shard_linear
@@ -84,6 +85,7 @@ __all__ = [
     "MultiOptimizer",
     "Optimizer",
     "Parameter",
+    "Pipeline",
     "Sequential",
     "ShardedToAllLinear",
     "Transformer",
@@ -95,6 +97,7 @@ __all__ = [
     "celu",
     "checkpoint",
     "average_gradients",
+    "pipeline",
     "shard",
     "clip_grad_norm",
     "clip_grad_norm_",

@@ -1,0 +1,315 @@
+"""Parts of a mesh, moves between them, and pipelines of stages on them."""
+
+import os
+import pickle
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+import tenon as tn
+from tenon import nn, optim
+
+MESH = tn.Mesh(stage=2, data=2)
+X = tn.random.normal((32, 6), key=tn.random.key(1))
+Y = tn.arange(32) % 4
+
+
+def stages(first, last, hidden=8):
+    tn.random.seed(0)
+    return [
+        tn.place(nn.Sequential(nn.Linear(6, hidden), nn.relu), first),
+        tn.place(nn.Sequential(nn.Linear(hidden, hidden), nn.relu, nn.Linear(hidden, 4)), last),
+    ]
+
+
+def pipeline(mesh=MESH, microbatches=4):
+    last = mesh.shape["stage"] - 1
+    with mesh:
+        made = stages(mesh.at(stage=0), mesh.at(stage=last))
+    return tn.pipeline(made, microbatches=microbatches)
+
+
+def cross_entropy(logits, y):
+    return nn.losses.cross_entropy(logits, y).mean()
+
+
+def training(pipe):
+    optimizer = optim.AdamW(learning_rate=1e-2)
+    state = [pipe.state, optimizer.state]
+
+    def step(x, y):
+        loss, g = nn.value_and_grad(pipe, lambda m, x, y: m.loss(cross_entropy, x, y))(pipe, x, y)
+        optimizer.update(pipe, g)
+        return loss
+
+    return tn.compile(step, inputs=state, outputs=state)
+
+
+def message(call, kind=tn.InvalidValue):
+    with pytest.raises(kind) as caught:
+        call()
+    return str(caught.value)
+
+
+def test_a_part_of_a_mesh_is_a_mesh():
+    part = MESH.at(stage=1)
+    assert part == MESH.at(stage=1) and part != MESH.at(stage=0) and part != tn.Mesh(data=2)
+    assert hash(part) == hash(MESH.at(stage=1))
+    assert repr(part) == "Mesh(stage=2, data=2).at(stage=1)"
+    assert part.shape == {"data": 2} and part.size == 2 and part.whole == MESH
+    assert MESH.whole == MESH
+    one = part.at(data=0)
+    assert one == MESH.at(data=0, stage=1) and one.shape == {} and one.size == 1
+    assert repr(one) == "Mesh(stage=2, data=2).at(stage=1, data=0)"
+    assert pickle.loads(pickle.dumps(one)) == one
+    with part:
+        assert tn.layout(tn.shard(tn.ones((4, 3)), "data")) == "f32[4,3] @[data,-]"
+
+
+def test_errors_of_parts():
+    assert "'rows'" in message(lambda: MESH.at(rows=0))
+    assert "there is no stage=2: the axis has 2 workers" in message(lambda: MESH.at(stage=2))
+    assert "there is no stage=-1" in message(lambda: MESH.at(stage=-1))
+    assert "an integer" in message(lambda: MESH.at(stage="0"), tn.InvalidType)
+
+
+def test_pickles_keep_the_part():
+    with MESH.at(stage=1):
+        x = tn.shard(tn.arange(8.0).reshape(4, 2), "data")
+    back = pickle.loads(pickle.dumps(x))
+    assert back.device == MESH.at(stage=1).device
+    assert tn.layout(back) == "f32[4,2] @[data,-]" and back.tolist() == x.tolist()
+    y = tn.place(tn.ones(3), MESH.at(stage=0, data=1))
+    assert pickle.loads(pickle.dumps(y)).device == y.device
+
+
+LAYOUTS = [None, "data", (None, "data"), "stage", ("stage", "data"), (("stage", "data"),)]
+
+
+@pytest.mark.parametrize("spec", LAYOUTS)
+def test_values_move_between_a_mesh_and_its_parts(spec):
+    x = tn.arange(64.0).reshape(8, 8)
+    parts = [MESH, MESH.at(stage=0), MESH.at(stage=1), MESH.at(data=1), MESH.at(stage=1, data=0)]
+    with MESH:
+        y = tn.shard(x, spec)
+    for one in parts:
+        a = y.to(one)
+        assert a.device == one.device
+        assert a.tolist() == x.tolist()
+        for other in parts:
+            b = (a + 1).to(other)
+            assert b.tolist() == (x + 1).tolist(), (one, other)
+
+
+def test_common_axes_stay_divided():
+    with MESH:
+        x = tn.shard(tn.ones((8, 4)), ("stage", "data"))
+        w = tn.shard(tn.ones((8, 4)), tn.stored("data"), is_parameter=True)
+    assert tn.layout(x.to(MESH.at(stage=1))) == "f32[8,4] @[-,data]"
+    assert tn.layout(x.to(MESH.at(data=1))) == "f32[8,4] @[stage,-]"
+    assert tn.layout((x.to(MESH.at(stage=0)) + 1).to(MESH)) == "f32[8,4] @[-,data]"
+    assert tn.layout(w.to(MESH.at(stage=0))) == "f32[8,4] @[data,-] stored(data)"
+
+
+def test_moves_have_derivatives_and_batches():
+    part = MESH.at(stage=1)
+    with MESH:
+        x = tn.shard(tn.arange(8.0), "data")
+        slope = tn.grad(lambda x: (x.to(part) ** 2).sum().to(MESH))(x)
+        assert slope.device == MESH.device and slope.tolist() == (2 * np.arange(8)).tolist()
+        y = tn.vmap(lambda row: (row.to(part) * 2).to(MESH))(x.reshape(4, 2))
+    assert y.tolist() == (2 * np.arange(8.0)).reshape(4, 2).tolist()
+
+
+def test_place_takes_trees_and_modules():
+    part = MESH.at(stage=0)
+    placed = tn.place({"a": tn.ones(2), "b": [tn.zeros(3)]}, part)
+    assert placed["a"].device == placed["b"][0].device == part.device
+    norm = tn.place(nn.BatchNorm(3), part)
+    assert {x.device for x in norm.state_dict().values()} == {part.device}
+    assert tn.place(tn.ones(2), "cpu").device == tn.Device("cpu")
+
+
+def test_a_pipeline_computes_what_its_stages_do():
+    pipe, plain = pipeline(), stages("cpu", "cpu")
+    expected = plain[1](plain[0](X))
+    with MESH:
+        x = tn.shard(X, "data")
+    out = pipe(x)
+    assert tn.layout(out) == "f32[32,4] @[data,-]" and out.device == MESH.device
+    np.testing.assert_allclose(out.numpy(), expected.numpy(), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(pipe(X).numpy(), expected.numpy(), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("in_loss", [True, False])
+def test_gradients_are_those_of_the_stages(in_loss):
+    pipe, plain = pipeline(), tn.pipeline(stages("cpu", "cpu"), microbatches=4)
+    with MESH:
+        x, y = tn.shard((X, Y), "data")
+
+    def loss(m, x, y):
+        return m.loss(cross_entropy, x, y) if in_loss else cross_entropy(m(x), y)
+
+    value, gradients = nn.value_and_grad(pipe, loss)(pipe, x, y)
+    expected, wanted = nn.value_and_grad(plain, loss)(plain, X, Y)
+    assert value.item() == pytest.approx(expected.item(), rel=1e-5)
+    got, want = tn.tree.leaves(gradients), tn.tree.leaves(wanted)
+    assert len(got) == len(want) == 6
+    assert {str(g.device) for g in got} == {str(MESH.at(stage=k).device) for k in range(2)}
+    for g, w in zip(got, want):
+        np.testing.assert_allclose(g.numpy(), w.numpy(), rtol=1e-4, atol=1e-6)
+
+
+def test_a_compiled_step_trains_with_equal_bits_on_every_mesh():
+    def losses(**sizes):
+        mesh = tn.Mesh(parts={"stage": 2, "data": 2}, **sizes)
+        step = training(pipeline(mesh))
+        with mesh:
+            x, y = tn.shard((X, Y), "data")
+            return [step(x, y).item() for _ in range(5)]
+
+    both = losses(stage=2, data=2)
+    assert both[-1] < both[0]
+    assert both == losses(stage=2, data=1) == losses(stage=1, data=2) == losses(stage=1, data=1)
+
+
+def devices_in_order(step):
+    """The devices of the parts with products."""
+    order, at = [], None
+    for line in step.show("plan").splitlines():
+        if line.startswith("on "):
+            at = line[3:-1]
+        if "matmul" in line and at:
+            order.append(at)
+            at = None
+    return order
+
+
+def test_a_step_runs_one_forward_one_backward():
+    step = training(pipeline())
+    with MESH:
+        step(*tn.shard((X, Y), "data"))
+    first, last = (str(MESH.at(stage=k).device) for k in range(2))
+    order = devices_in_order(step)
+    # The last stage has one part for each microbatch, its forward and its backward pass. The first
+    # goes forward (F) and back (B) in turn, with two microbatches under way. Only a part that goes
+    # back starts a sum over `data`.
+    assert order.count(last) == 4
+    text = step.show("plan").split("on ")
+    passes = [part for part in text if part.startswith(first) and "matmul" in part]
+    assert "".join("B" if "start" in part else "F" for part in passes) == "FFBFBFBB"
+
+
+def test_a_stage_holds_its_parameters_and_no_others():
+    pipe = pipeline()
+    for k, stage in enumerate(pipe.stages):
+        for x in stage.state_dict().values():
+            assert x.device == MESH.at(stage=k).device
+            assert len(tn._core._blocks(x)) == 2
+
+
+def test_errors_of_pipelines():
+    pipe = pipeline(microbatches=3)
+    assert "a batch of 32 rows cannot be split into 3 microbatches" in message(lambda: pipe(X))
+    assert "a tensor without axes" in message(lambda: pipe(tn.array(1.0)))
+    assert "a loss is a scalar" in message(lambda: pipe.loss(lambda p, y: p, X[:30], Y[:30]))
+    mixed = nn.Sequential(tn.place(nn.Linear(2, 2), MESH.at(stage=0)), nn.Linear(2, 2))
+    make = tn.pipeline
+    assert "stage 0 has tensors on cpu and mesh:" in message(lambda: make([mixed], microbatches=2))
+    assert "there are no stages" in message(lambda: make([], microbatches=2))
+    assert "'gpipe'" in message(lambda: make([nn.relu], microbatches=2, schedule="gpipe"))
+    assert "positive integer: 0" in message(lambda: make([nn.relu], microbatches=0))
+    assert "stage 0 is a int" in message(lambda: make([3], microbatches=2), tn.InvalidType)
+
+
+PROGRAM = """
+import os
+import tenon as tn
+from tenon import nn, optim
+
+mesh = tn.Mesh(parts={"stage": 2, "data": 2}, **eval(os.environ["SIZES"]))
+last = mesh.shape["stage"] - 1
+tn.random.seed(0)
+with mesh:
+    stages = [
+        tn.place(nn.Sequential(nn.Linear(6, 8), nn.relu), mesh.at(stage=0)),
+        tn.place(nn.Sequential(nn.Linear(8, 8), nn.relu, nn.Linear(8, 4)), mesh.at(stage=last)),
+    ]
+    pipe = tn.pipeline(stages, microbatches=4)
+    optimizer = optim.AdamW(learning_rate=1e-2)
+    state = [pipe.state, optimizer.state]
+
+    def loss(m, x, y):
+        return m.loss(lambda p, y: nn.losses.cross_entropy(p, y).mean(), x, y)
+
+    def step(x, y):
+        value, g = nn.value_and_grad(pipe, loss)(pipe, x, y)
+        optimizer.update(pipe, g)
+        return value
+
+    step = tn.compile(step, inputs=state, outputs=state)
+    x = tn.random.normal((32, 6), key=tn.random.key(1))
+    x, y = tn.shard((x, tn.arange(32) % 4), "data")
+    values = [step(x, y).item() for _ in range(5)]
+    values += [tn.distributed.gather(w).sum().item() for w in tn.tree.leaves(pipe)]
+    values.append(tn.distributed.gather(pipe(x)).sum().item())
+lines = ["bits " + " ".join(value.hex() for value in values)]
+held = ""
+for stage in pipe.stages:
+    try:
+        stage.state_dict()["layers.0.weight"].local
+        held += "+"
+    except tn.InvalidValue as error:
+        held += "-"
+        lines.append(str(error).split("\\n")[0])
+lines.append("held " + held)
+os.write(1, ("\\n".join(lines) + "\\n").encode())  # at once
+"""
+
+
+def run(tmp_path, program, sizes, launched):
+    path = tmp_path / "program.py"
+    path.write_text(textwrap.dedent(program))
+    launch = ["-m", "tenon", "launch", "-n", str(launched)] if launched else []
+    done = subprocess.run(
+        [sys.executable, *launch, str(path)],
+        env=os.environ | {"TENON_COLLECTIVE_TIMEOUT": "60", "SIZES": sizes},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_processes_compute_the_same_bits(tmp_path):
+    threads = run(tmp_path, PROGRAM, "dict(stage=2, data=2)", 0)
+    bits = next(line for line in threads.splitlines() if line.startswith("bits"))
+    for count, sizes in ((2, "dict(stage=2, data=1)"), (4, "dict(stage=2, data=2)")):
+        out = run(tmp_path, PROGRAM, sizes, count)
+        assert out.count(bits) == count, out
+        assert out.count("held +-") == out.count("held -+") == count // 2, out
+        assert out.count("this process holds nothing of the tensor") == count
+
+
+def test_processes_move_values(tmp_path):
+    program = """
+    import os
+    import tenon as tn
+    mesh = tn.Mesh(stage=2, data=2)
+    x = tn.arange(64.0).reshape(8, 8)
+    parts = [mesh, mesh.at(stage=0), mesh.at(stage=1), mesh.at(data=1), mesh.at(stage=1, data=0)]
+    good = 0
+    for spec in [None, "data", "stage", ("stage", "data"), (("stage", "data"),)]:
+        with mesh:
+            y = tn.shard(x, spec)
+        for one in parts:
+            for other in parts:
+                z = (y.to(one) + 1).to(other)
+                good += tn.distributed.gather(z).tolist() == (x + 1).tolist()
+    os.write(1, f"good {good}\\n".encode())
+    """
+    assert run(tmp_path, program, "", 4).count("good 125") == 4
