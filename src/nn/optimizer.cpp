@@ -67,8 +67,11 @@ TensorMap Optimizer::apply_gradients(const TensorMap& gradients, const TensorMap
   NoGrad plain;  // steps are not differentiated
   birth_.check_tied(step_, "optimizer");
   for (const auto& [name, gradient] : gradients) check_gradient(name, gradient, parameters);
-  if (schedule_) learning_rate_ = astype(schedule_(step_), DType::f32);
-  step_ = step_ + 1;
+  {
+    DeviceScope numbers{Device()};
+    if (schedule_) learning_rate_ = astype(schedule_(step_), DType::f32);
+    step_ = step_ + 1;
+  }
   TensorMap made;
   for (const auto& [name, gradient] : gradients)
     made.emplace(name, applied(name, gradient, parameters.at(name)));
