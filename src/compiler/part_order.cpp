@@ -5,6 +5,8 @@
 #include <map>
 #include <tuple>
 
+#include "base/error.h"
+
 namespace tn {
 namespace {
 
@@ -29,8 +31,10 @@ class Order {
   PartOrder run() {
     while (made_.order.size() < parts_.size()) {
       int next = best(true);
-      if (next < 0 && !advance()) next = best(false);
-      if (next >= 0) start(next);
+      if (next < 0 && advance()) continue;
+      if (next < 0) next = best(false);
+      invariant(next >= 0, "placing: parts wait for each other");
+      start(next);
     }
     return std::move(made_);
   }

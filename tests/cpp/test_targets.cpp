@@ -33,7 +33,8 @@ TEST_CASE("targets: of several names each target is there once, the lowest first
 }
 
 TEST_CASE("targets: what a generator makes, its backend reads") {
-  const CodeGenerator& generator = generator_of(host_target());
+  Target target = host_target();
+  const CodeGenerator& generator = generator_of(target);
   loop::Kernel kernel = loop::parse_kernel(
       "kernel f(x: f32[8]) -> (z: f32[8]) {\n axes p0:8 par\n v0 = load x[p0] : f32\n "
       "store z[p0] = v0\n}");
