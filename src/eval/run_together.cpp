@@ -9,15 +9,18 @@
 
 namespace tn {
 
+static bool has_collectives(const Graph& graph) {
+  auto is_on_mesh = [](TypeRef type) { return is_mesh(type->device); };
+  auto has = [](const GraphOp& op) {
+    auto has_inside = [](GraphRef body) { return has_collectives(*body); };
+    return ops::is_collective(*op.op) || std::ranges::any_of(bodies_of(op), has_inside);
+  };
+  return std::ranges::any_of(graph.types, is_on_mesh) || std::ranges::any_of(graph.ops, has);
+}
+
+// The launcher is asked last: a program without collectives may have none that fits.
 bool is_run_together(const Graph& graph) {
-  if (mesh::rank_of_process() < 0) return false;
-  bool is_divided =
-      std::ranges::any_of(graph.types, [](TypeRef type) { return is_mesh(type->device); });
-  return is_divided || std::ranges::any_of(graph.ops, [](const GraphOp& op) {
-           return ops::is_collective(*op.op) || std::ranges::any_of(bodies_of(op), [](GraphRef g) {
-                    return is_run_together(*g);
-                  });
-         });
+  return has_collectives(graph) && mesh::rank_of_process() >= 0;
 }
 
 }  // namespace tn
