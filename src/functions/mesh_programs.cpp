@@ -56,7 +56,8 @@ MeshSection read_section(const MeshProgramFile& from) {
 /// Fails where the launcher has started another number of workers. Threads are made as needed.
 void check_launched(const std::string& file, const MeshSection& section) {
   if (mesh::rank_of_process() < 0) return;
-  int64_t launched = workers::group(workers::kWorld).size(), wanted = section.mesh.workers();
+  int64_t launched = workers::group(workers::kWorld).size(),
+          wanted = section.mesh.whole().workers();
   if (launched != wanted)
     fail(Hint{format("start as many: `tenon launch -n {} program.py`", wanted)},
          "load: {} is for {} workers, the mesh {}, but the launcher started {}", file, wanted,

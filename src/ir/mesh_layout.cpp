@@ -133,8 +133,10 @@ std::string to_text(const Mesh& mesh) {
 static Mesh parse_part(std::string_view own, std::string_view rest, std::string_view text) {
   constexpr std::string_view kOf = " of ";
   size_t of = rest.find(kOf);
-  if (of == rest.npos) fail("mesh: a part of a mesh is 'at axis=number of axes': '{}'", text);
-  Mesh part = parse_mesh(rest.substr(of + kOf.size()));
+  std::string_view whole = rest.substr(std::min(of + kOf.size(), rest.size()));
+  if (of == rest.npos || whole.starts_with("at ") || whole.find(" at ") != whole.npos)
+    fail("mesh: a part of a mesh is 'at axis=number of axes': '{}'", text);
+  Mesh part = parse_mesh(whole);
   for (std::string_view piece : pieces(rest.substr(0, of), ',')) {
     size_t sign = std::min(piece.find('='), piece.size());
     std::string_view number = piece.substr(std::min(sign + 1, piece.size()));

@@ -6,6 +6,7 @@
 #include "ir/node.h"
 #include "mesh/mesh_runtime.h"
 #include "tenon/mesh.h"
+#include "tenon/ops.h"
 
 namespace tn::mesh {
 namespace {
@@ -77,11 +78,12 @@ Division parse_division(std::string_view text, const Mesh& mesh, const Type& typ
   }
   Division division{parse_layout(layout, mesh, type), 0};
   if (division.layout.partial) fail("layout: a tensor in memory is not partial: '{}'", text);
-  for (int t = 0; t < mesh.count(); ++t) {
-    size_t at = names.find(mesh[t].name), after = at + mesh[t].name.size();
-    bool is_named = at != names.npos && (at == 0 || names[at - 1] == ',') &&
-                    (after == names.size() || names[after] == ',');
-    if (is_named) division.parameters |= 1u << t;
+  while (!names.empty()) {
+    size_t end = std::min(names.find(','), names.size());
+    int axis = mesh.find(names.substr(0, end));
+    if (axis < 0) fail("layout: the mesh has no axis '{}': '{}'", names.substr(0, end), text);
+    division.parameters |= 1u << axis;
+    names.remove_prefix(std::min(end + 1, names.size()));
   }
   return division;
 }
@@ -112,12 +114,19 @@ Tensor map_blocks(const Tensor& x, const std::function<Tensor(const Tensor&)>& f
   x.eval();
   const mesh::MeshValue& like = mesh::value_in(*slot_of(x).data.load(std::memory_order_acquire));
   if (like.division->layout.is_whole()) return f(x);
+  mesh::MeshWorld& world = mesh::runtime().world(x.device());
   std::vector<Tensor> made;
-  for (const Tensor& block : blocks(x)) made.push_back(f(block));
-  eval(made);
+  if (world.here() == 0) {  // for its element type
+    TypeRef local = local_type(world.mesh(), like.division->layout, type_of(x));
+    made.push_back(f(zeros(local->shape, local->dtype, Device())));
+  } else {
+    for (const Tensor& block : blocks(x)) made.push_back(f(block));
+    eval(made);
+  }
   TypeRef type = intern({made[0].dtype(), type_of(x)->shape, x.device()});
   mesh::MeshValue value{like.division, type->shape, static_cast<int64_t>(size_of(type->dtype)), {}};
-  for (const Tensor& block : made) value.blocks.push_back(mesh::bound_of(slot_of(block)));
+  for (size_t i = 0; i < made.size() && world.here() > 0; ++i)
+    value.blocks.push_back(mesh::bound_of(slot_of(made[i])));
   auto bytes = static_cast<size_t>(type->bytes());
   return make_data(mesh::make_buffer(x.device(), bytes, std::move(value)), 0, type);
 }

@@ -9,7 +9,7 @@
 namespace tn::tnx {
 
 void verify_weights(const File& file, std::span<const WeightRange> ranges) {
-  if (!file.has(Kind::sums)) return file.verify();
+  if (!file.has(Kind::sums) || !file.has(Kind::weights)) return file.verify();
   std::string right = file.read(Kind::sums);
   uint64_t length = std::ranges::find(file.sections(), Kind::weights, &SectionInfo::kind)->length;
   uint64_t blocks = (length + kSumBlock - 1) / kSumBlock;

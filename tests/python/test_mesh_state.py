@@ -194,3 +194,16 @@ def test_initial_state_is_never_whole(workers):
         (state,) = [t for t in tn.tree.leaves(optimizer.state) if t.shape == (64, 4096)]
         assert tn.layout(state) == tn.layout(weight)
         assert (state.numpy() == 0.25).all()
+
+
+def test_pickles_name_axes_of_parameters():
+    with tn.Mesh(model=2, mode=2):  # one name is in the other
+        weight = nn.shard(nn.Linear(8, 8), {"weight": ("model", "mode")}).weight
+    text = pickle.dumps(weight, protocol=0)
+    assert b"parameters(model,mode)" in text
+    assert pickle.dumps(pickle.loads(text), protocol=0) == text
+    with pytest.raises(tn.InvalidValue, match="the mesh has no axis 'mood'"):
+        pickle.loads(text.replace(b"(model,mode)", b"(model,mood)"))
+    deep = b"mesh(" + 1000 * b"at model=0 of " + b"model=2, mode=2)"
+    with pytest.raises(tn.InvalidValue, match="a part of a mesh is"):
+        pickle.loads(text.replace(b"mesh(model=2, mode=2)", deep))
