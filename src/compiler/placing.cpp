@@ -97,7 +97,7 @@ class Placer {
       : graph_(graph), first_known_(graph.inputs() - known), runtime_(runtime_scalars) {
     source_.resize(graph.types.size()), at_.resize(graph.types.size());
     for (Val v = 0; v < graph.inputs(); ++v)
-      source_[index(v)] = v, at_[index(v)] = {0, graph.types[index(v)]->device};
+      source_[index(v)] = v, at_[index(v)] = place_on(graph.types[index(v)]->device);
     for (const GraphOp& op : graph.ops) see(op);
     delay();
   }
@@ -105,8 +105,7 @@ class Placer {
   PlacedGraph run() {
     Lists lists;
     for (const GraphOp& op : graph_.ops)
-      if (op.op != &scalar_leaf && op.op != &ops::to_device)
-        lists[at_[index(op.out)]].push_back(&op);
+      if (is_placed(op)) lists[at_[index(op.out)]].push_back(&op);
     PlacedGraph made;
     if (std::optional<Device> only = only_device()) {
       made.is_whole = true;
@@ -131,14 +130,26 @@ class Placer {
   struct Place {
     int stage = 0;
     Device device = {};
+    int order = 0;  // of the device, by its first value: indices may differ between processes
     int waits = 0;  // the number of the set
     friend bool operator<(const Place& a, const Place& b) {
-      return std::tuple(a.stage, a.device.kind, a.device.index, a.waits) <
-             std::tuple(b.stage, b.device.kind, b.device.index, b.waits);
+      return std::tuple(a.stage, a.device.kind, a.order, a.waits) <
+             std::tuple(b.stage, b.device.kind, b.order, b.waits);
     }
     friend bool operator==(const Place&, const Place&) = default;
   };
   using Lists = std::map<Place, std::vector<const GraphOp*>>;
+
+  Place place_on(Device device) {
+    if (device.is_host()) return {};
+    auto number = static_cast<int>(numbers_.size()) + 1;
+    return {0, device, numbers_.try_emplace({device.kind, device.index}, number).first->second, 0};
+  }
+  /// A result that is its operand, wherever it is wanted.
+  bool is_copy(const GraphOp& op) const {
+    return op.op == &ops::to_device && source_[index(op.out)] != op.out;
+  }
+  bool is_placed(const GraphOp& op) const { return op.op != &scalar_leaf && !is_copy(op); }
 
   static bool works_beside_others(Device device) {
     return !device.is_host() && runtime_of(device).works_beside_others(device);
@@ -208,14 +219,19 @@ class Placer {
       source_[index(op.out)] = op.out;
       return;
     }
+    Device device = graph_.types[index(op.out)]->device;
     if (op.op == &ops::to_device) {
       Val from = source_[index(graph_.in(op)[0])];
-      source_[index(op.out)] = from, at_[index(op.out)] = at_[index(from)];
-      return;
+      // What readers elsewhere cannot get from a part of a mesh goes through the whole mesh.
+      bool is_move = works_beside_others(at_[index(from)].device) && !device.is_host() &&
+                     !works_beside_others(device);
+      if (!is_move) {
+        source_[index(op.out)] = from, at_[index(op.out)] = at_[index(from)];
+        return;
+      }
     }
-    Place place{0, graph_.types[index(op.out)]->device};
-    if (place.device.is_host()) place.device = mesh_inside(op).value_or(place.device);
-    if (!can_run(place.device, graph_, op)) place.device = {};
+    if (device.is_host()) device = mesh_inside(op).value_or(device);
+    Place place = place_on(can_run(device, graph_, op) ? device : Device());
     bool is_beside = works_beside_others(place.device);
     auto wait_for = [&](Val from) {
       const Place& there = at_[index(from)];
@@ -244,18 +260,15 @@ class Placer {
   void delay() {
     std::map<std::pair<int, int>, int> last;  // stage, by device
     auto key = [](Device device) { return std::pair<int, int>(device.kind, device.index); };
-    auto is_placed = [](const GraphOp& op) {
-      return op.op != &scalar_leaf && op.op != &ops::to_device && op.outs > 0;
-    };
     for (const GraphOp& op : graph_.ops)
-      if (const Place& at = at_[index(op.out)]; is_placed(op))
+      if (const Place& at = at_[index(op.out)]; is_placed(op) && op.outs > 0)
         last[key(at.device)] = std::max(last[key(at.device)], at.stage);
     std::vector<int> limit(graph_.types.size(), INT_MAX);  // of values, by their readers
     std::vector<std::optional<Place>> reader(graph_.types.size());
     std::vector<bool> is_scattered(graph_.types.size());  // it has readers in several places
     for (size_t i = graph_.ops.size(); i-- > 0;) {
       const GraphOp& op = graph_.ops[i];
-      if (!is_placed(op)) continue;
+      if (!is_placed(op) || op.outs == 0) continue;
       Place place = at_[index(op.out)];
       if (works_beside_others(place.device)) {
         if (!waits_.is_late(place.waits) && !has_effects(op))
@@ -350,7 +363,7 @@ class Placer {
       for (int i = 0; i < op->outs; ++i) own[index(op->out + i)] = true;
     for (Val v : outputs) wanted[index(v)] = true;
     for (const GraphOp& op : graph_.ops)
-      if (op.op != &ops::to_device && (op.outs == 0 || !own[index(op.out)]))
+      if (!is_copy(op) && (op.outs == 0 || !own[index(op.out)]))
         for (Val v : graph_.in(op)) wanted[index(source_[index(v)])] = true;
 
     GraphPart made{place.device, {}, {}, {}, {}, 0};
@@ -371,7 +384,15 @@ class Placer {
     bool stores_numbers = place.stage == 0 && place.device.is_host();
     for (Val v : outputs)
       if (stores_numbers && constants_.contains(v)) read(v);
-    auto is_known = [&](Val v) { return v >= first_known_ && v < graph_.inputs(); };
+    // A constant that goes from one part of a mesh to another does so in every run: between
+    // processes the compiler must send nothing.
+    auto is_moved = [&](Device from) {
+      return from != place.device && !from.is_host() &&
+             (works_beside_others(from) || works_beside_others(place.device));
+    };
+    auto is_known = [&](Val v) {
+      return v >= first_known_ && v < graph_.inputs() && !is_moved(graph_.types[index(v)]->device);
+    };
     std::ranges::stable_partition(made.in, std::not_fn(is_known));
     made.known = static_cast<int>(std::ranges::count_if(made.in, is_known));
     for (Val v : made.in)
@@ -406,6 +427,7 @@ class Placer {
   std::vector<Val> source_;       // by value: what it is a copy of
   std::vector<Place> at_;         // by value
   WaitSets waits_;
+  std::map<std::pair<uint8_t, uint8_t>, int> numbers_;  // of devices, by their first values
   Val last_effect_ = kNoVal;
   std::map<Val, Val> after_effect_;  // by results of ops with effects: the effect before
 };
