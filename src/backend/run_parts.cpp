@@ -1,4 +1,6 @@
 // Runs plans that have parts on several devices.
+#include <algorithm>
+#include <atomic>
 #include <map>
 
 #include "backend/launcher.h"
@@ -29,12 +31,33 @@ class Lent {
   std::vector<std::pair<Bound*, size_t>> list_;
 };
 
+/// Numbers a run for as long as it lasts.
+class NumberedRun {
+ public:
+  explicit NumberedRun(const Plan::Parts& parts) : before_(run_of_parts) {
+    static std::atomic<uint64_t> runs = 0;
+    auto is_beside = [](const Plan::Part& part) {
+      Device device = part.plan->device;
+      return !device.is_host() && runtime_of(device).works_beside_others(device);
+    };
+    if (std::ranges::any_of(parts.list, is_beside)) run_of_parts = ++runs;
+  }
+  ~NumberedRun() { run_of_parts = before_; }
+  NumberedRun(const NumberedRun&) = delete;
+
+ private:
+  uint64_t before_;
+};
+
 }  // namespace
+
+thread_local uint64_t run_of_parts = 0;
 
 void run_parts(const Plan& plan, std::span<const Bound> inputs, const Scalar* scalars,
                std::span<Bound> outputs, bool* overwritten) {
   const Plan::Parts& parts = *plan.parts;
   if (parts.is_whole) return run(parts.list[0].plan, inputs, scalars, outputs, overwritten);
+  NumberedRun numbered(parts);
   std::vector<Bound> values(
       parts.devices.size());  // but those of inputs, which stay where they are
   std::ranges::copy(plan.constants, values.begin() + plan.inputs);

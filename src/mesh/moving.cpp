@@ -124,7 +124,8 @@ class Moving {
     workers::Transport& world = workers::group(workers::kWorld);
     workers::CollectiveCall message{.kind = workers::Collective::send,
                                     .element = Element::u8,
-                                    .count = static_cast<int64_t>(block_bytes_)};
+                                    .count = static_cast<int64_t>(block_bytes_),
+                                    .run = run_of_parts};
     if (is_mine) {
       message.peer = receiver, message.in = bytes_of(block);
       world.send(message);

@@ -64,6 +64,8 @@ class DeviceRuntime {
   /// Whether the device works while others do, so that what it computes is cut into more parts:
   /// each begins as soon as what it reads of others is there.
   virtual bool works_beside_others(Device) const { return false; }
+  /// Whether this process can read all of a buffer by itself.
+  virtual bool is_readable(const Buffer&) const { return true; }
   /// Whether it plans its parts itself.
   virtual bool plans_itself() const { return false; }
   /// Such a part, of constant sizes; the constants of the options are among its inputs.
@@ -95,6 +97,10 @@ void synchronize_devices();
 BufferRef allocate(size_t bytes, Device device);
 /// A value copied to a device.
 Bound copy_to(Device device, const Bound& value, size_t bytes);
+/// The number of the run of a plan with parts on this thread, if parts work beside each other; else
+/// 0. Processes count the same runs: a message that a failed run has left belongs to no later one.
+extern thread_local uint64_t run_of_parts;
+
 /// Until a value is there: what clocks need. Throws what made it fail.
 void wait_for(const Bound& value);
 

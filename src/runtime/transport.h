@@ -50,6 +50,7 @@ struct CollectiveCall {
   std::string_view place = {};  // the user's line, for errors of this and other workers
   CallShape shape = {};         // of the operand, or of what a message holds
   uint64_t loc = 0;             // the user's line, unresolved
+  uint64_t run = 0;             // of a message between parts of a plan: see run_of_parts
   /// Of an all_reduce of several tensors: all of them, and `count` is their sum. `in` and `out` are
   /// not used then.
   std::span<const CallPiece> pieces = {};

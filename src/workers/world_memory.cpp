@@ -47,7 +47,7 @@ long futex(const std::atomic<uint32_t>& word, int op, uint32_t value, const time
 }  // namespace
 
 DataKind data_of(const CollectiveCall& call) {
-  return {call.count, static_cast<uint8_t>(call.element), call.shape};
+  return {call.count, static_cast<uint8_t>(call.element), call.shape, call.run};
 }
 
 std::string text_of(const DataKind& data) {
@@ -55,6 +55,7 @@ std::string text_of(const DataKind& data) {
       "bool",   "int8",    "int16",    "int32",   "int64",   "uint8",     "uint16",    "uint32",
       "uint64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128"};
   std::string_view name = kNames[data.element % std::size(kNames)];
+  if (data.run) return format("{} bytes in run {} of a plan with parts", data.count, data.run);
   if (data.shape.rank < 0) return format("{} elements of type {}", data.count, name);
   auto rank = std::min(static_cast<size_t>(data.shape.rank), std::size(data.shape.extents));
   return format("{}[{}]", name, join(std::span(data.shape.extents).first(rank), ", "));

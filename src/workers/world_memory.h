@@ -21,6 +21,7 @@ struct DataKind {
   int64_t count;
   uint8_t element;
   CallShape shape;
+  uint64_t run;
   friend bool operator==(const DataKind&, const DataKind&) = default;
 };
 DataKind data_of(const CollectiveCall& call);
@@ -71,7 +72,7 @@ struct Channel {
 
 /// The start of the memory. All that follows begins as zeros, which the system provides lazily.
 struct WorldHeader {
-  static constexpr uint64_t kMagic = 0x34646c726f776e74;  // "tnworld4"
+  static constexpr uint64_t kMagic = 0x35646c726f776e74;  // "tnworld5"
   uint64_t magic;
   int32_t size;
   std::atomic<uint32_t> failed;  // 1: `reason` is being written, 2: it is complete

@@ -215,6 +215,8 @@ def test_errors_of_pipelines():
     pipe = pipeline(microbatches=3)
     assert "a batch of 32 rows cannot be split into 3 microbatches" in message(lambda: pipe(X))
     assert "a tensor without axes" in message(lambda: pipe(tn.array(1.0)))
+    f = lambda p, y: p.mean()
+    assert "arguments have 28 and 30 rows" in message(lambda: pipe.loss(f, X[:30], Y[:28]))
     assert "a loss is a scalar" in message(lambda: pipe.loss(lambda p, y: p, X[:30], Y[:30]))
     mixed = nn.Sequential(tn.place(nn.Linear(2, 2), MESH.at(stage=0)), nn.Linear(2, 2))
     make = tn.pipeline
@@ -313,3 +315,82 @@ def test_processes_move_values(tmp_path):
     os.write(1, f"good {good}\\n".encode())
     """
     assert run(tmp_path, program, "", 4).count("good 125") == 4
+
+
+def test_processes_read_what_comes_back_from_a_part(tmp_path):
+    program = """
+    import os
+    import numpy as np
+    import tenon as tn
+    from tenon import nn, optim
+    mesh = tn.Mesh(**eval(os.environ["SIZES"]))
+    rank = tn.distributed.init().rank()
+    mine = mesh.at(stage=rank // 2)  # processes name parts in different orders
+    first, last = mesh.at(stage=0), mesh.at(stage=1)
+    x = tn.place(tn.arange(8.0), last) * 2
+    lines = [x.to(mesh).numpy().sum(), x.to(mesh)[1].item(), tn.place(x, first).to(mesh).tolist()]
+    a = tn.place(tn.ones(20000), first) + 1
+    b = tn.place(tn.ones(20000), last) + 2
+    both = tn.place(b, first) + a, tn.place(a, last) + b
+    lines += [y.sum().to(mesh).item() for y in both]
+    with mesh:
+        stages = [nn.Embedding(8, 4), nn.Linear(4, 2)]
+        pipe = tn.pipeline([tn.place(s, p) for s, p in zip(stages, (first, last))], microbatches=2)
+        nn.shard(pipe, {"*": tn.stored("data")})
+        optimizer = optim.AdamW(learning_rate=0.1)
+        optimizer.init(pipe.parameters())
+        tokens = tn.shard(tn.arange(8), "data")
+        tn.eval(tokens)
+        lines.append(nn.Embedding(8, 4)(tokens).shape)
+        loss = pipe.loss(lambda p, y: ((p - y) ** 2).mean(), tokens, tn.ones((8, 2)))
+        lines.append(np.isfinite(loss.item()))
+    os.write(1, (str(lines) + "\\n").encode())
+    """
+    out = run(tmp_path, program, "dict(stage=2, data=2)", 4)
+    values = [0.0, 2.0, 4.0, 6.0, 8.0, 10.0, 12.0, 14.0]
+    found = [56.0, 2.0, values, 100000.0, 100000.0, (8, 4), True]
+    assert out.replace("np.float32(56.0)", "56.0").replace("np.True_", "True") == f"{found}\n" * 4
+
+
+def test_messages_of_a_failed_run_are_not_taken_by_the_next(tmp_path):
+    program = """
+    import os
+    os.environ["TENON_COLLECTIVE_TIMEOUT"] = "2"
+    import tenon as tn
+    mesh = tn.Mesh(**eval(os.environ["SIZES"]))
+    first, last = mesh.at(stage=0), mesh.at(stage=1)
+    table = tn.place(tn.arange(4.0), last)
+
+    @tn.compile
+    def f(x, i):
+        y = tn.place(x, first) * 2  # sent also where the other stage fails before
+        return (tn.place(y, last) + table[tn.place(i, last)]).to(mesh).sum()
+
+    tn.debug_indices(True)
+    lines = []
+    for number, i in ((1.0, 0), (2.0, 99), (3.0, 0)):
+        try:
+            lines.append(f(tn.full(4, number), tn.array(i) + 0).item())
+        except tn.Error as error:
+            lines.append(type(error).__name__)
+    os.write(1, (str(lines) + "\\n").encode())
+    """
+    for line in run(tmp_path, program, "dict(stage=2)", 2).splitlines():
+        first, _, third = eval(line)
+        assert first == 8.0 and third in (24.0, "WorkerFailed"), line  # and no number of the second
+
+
+def test_a_report_of_one_process_sends_nothing(tmp_path):
+    program = """
+    import os
+    import tenon as tn
+    mesh = tn.Mesh(**eval(os.environ["SIZES"]))
+    constant = tn.place(tn.full(3, 2.0), mesh.at(stage=0)) + 0
+    tn.eval(constant)
+    f = tn.compile(lambda x: (x + tn.place(constant, mesh.at(stage=1))).sum().to(mesh))
+    x = tn.place(tn.ones(3), mesh.at(stage=1))
+    if tn.distributed.init().rank() == 0:
+        str(tn.explain(f)(x))
+    os.write(1, f"{f(x).item()} {f(x + 1).item()}\\n".encode())
+    """
+    assert run(tmp_path, program, "dict(stage=2)", 2) == "9.0 12.0\n" * 2
