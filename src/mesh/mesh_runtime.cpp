@@ -260,6 +260,11 @@ bool MeshRuntime::copies_directly(Device from, Device to) const {
   return owns(from) && owns(to) && world(from).mesh().whole() == world(to).mesh().whole();
 }
 
+bool MeshRuntime::is_readable(const Buffer& buffer) const {
+  const MeshWorld& there = world(buffer.device);
+  return there.is_threads() || (there.here() > 0 && value_in(buffer).division->layout.is_whole());
+}
+
 bool MeshRuntime::works_beside_others(Device device) const {
   return world(device).mesh().is_part();
 }

@@ -24,6 +24,7 @@ class MeshRuntime final : public DeviceRuntime {
   bool plans_itself() const override { return true; }
   bool copies_directly(Device from, Device to) const override;
   bool works_beside_others(Device device) const override;
+  bool is_readable(const Buffer& buffer) const override;
   std::shared_ptr<const DevicePart> part(Device device, const Graph& graph,
                                          const CompileOptions& options) override;
 

@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "ir/node.h"
 #include "ops/runtime_types.h"
+#include "runtime/device.h"
 
 namespace tn::ops {
 namespace {
@@ -38,6 +40,9 @@ void check_bounds(std::string_view op, const Tensor& indices, const Type& x, int
   if (!indices.is_evaluated() || !x.shape[axis].is_const()) return;
   int64_t low = negative == Negative::wraps ? -x.shape[axis].value() : 0;
   if (!is_integer(indices.dtype())) return;  // the op refuses it
+  const Buffer& held = *slot_of(indices).data.load(std::memory_order_acquire);
+  // Where other processes hold a part, workers check theirs when the op runs.
+  if (!held.device.is_host() && !runtime_of(held.device).is_readable(held)) return;
   Tensor here = indices.to(Device());
   with_element(element_of(indices.dtype()), [&]<class T>(T) {
     if constexpr (std::is_integral_v<T>) {
