@@ -66,8 +66,12 @@ Tensor Pipeline::operator()(const Operand& x) {
 Tensor Pipeline::loss(const Callback<Tensor(const Tensor& result, const Tensor& y)>& f,
                       const Operand& x, const Operand& y) {
   return computed(*this, x, [&] {
-    std::vector<Tensor> inputs = split(taken(x), microbatches);
-    std::vector<Tensor> targets = split(taken(y), microbatches);
+    Tensor batch = taken(x), labels = taken(y);
+    bool has_rows = batch.rank() > 0 && labels.rank() > 0;
+    if (has_rows && !identical(batch.shape()[0], labels.shape()[0]))
+      fail(Hint{"targets have a row for each row of the batch"},
+           "pipeline: arguments have {} and {} rows", batch.shape()[0], labels.shape()[0]);
+    std::vector<Tensor> inputs = split(batch, microbatches), targets = split(labels, microbatches);
     std::vector<Tensor> terms;
     for (size_t i = 0; i < inputs.size(); ++i) {
       Tensor result = through(stages, std::move(inputs[i]));

@@ -79,6 +79,8 @@ TEST_CASE("nn: errors of pipelines") {
   auto rows = [](const Tensor& a, const Tensor&) { return a; };
   CHECK_THROWS_WITH_AS(pipe.loss(rows, ones({3, 4}), ones({3})),
                        doctest::Contains("a loss is a scalar"), UserError);
+  CHECK_THROWS_WITH_AS(pipe.loss(rows, ones({3, 4}), ones({6})),
+                       doctest::Contains("arguments have 3 and 6 rows"), UserError);
   CHECK_THROWS_WITH_AS(nn::Pipeline(0, nn::Linear(4, 1))(ones({4, 4})),
                        doctest::Contains("must be a positive integer: 0"), UserError);
 }

@@ -154,6 +154,7 @@ REASONS = {
     "the type of a tree is its structure, and `fields` registers it": [
         *"tree.register tree.structure".split()
     ],
+    "a constructor: nn::Pipeline(microbatches, stages...)": ["nn.pipeline", "pipeline"],
     "tensors are lazy: f(x).shape() and f(x).dtype() compute nothing": [
         *"ShapeDtypeStruct eval_shape".split()
     ],

@@ -215,6 +215,7 @@ LAYERS = {
     "MaxPool3d": [((2,), [VOLUME])],
     "MultiHeadAttention": [((8, 2), [real(2, 3, 8)])],
     "NLLLoss": [((), [tn.log_softmax(real(3, 5)), below(5, 3)])],
+    "Pipeline": [(([nn.Linear(8, 3), nn.relu], 2), [real(4, 8)])],
     "PixelShuffle": [((2,), [IMAGE])],
     "PixelUnshuffle": [((3,), [IMAGE[..., :6]])],
     "RMSNorm": [((8,), [IMAGE])],

@@ -58,6 +58,11 @@ class Pipeline(Module):
             >>> pipe.loss(f, tn.ones((4, 3)), tn.zeros((4, 2))).shape
             ()
         """
+        leaves = [tn.asarray(leaf) for leaf in tree.leaves((x, targets))]
+        rows = sorted({leaf.shape[0] for leaf in leaves if leaf.ndim})
+        if len(rows) > 1:
+            text = f"pipeline: arguments have {' and '.join(map(str, rows))} rows"
+            _core._fail("value", text, "targets have a row for each row of the batch")
         parts = zip(self._split(x), *map(self._split, targets))
         terms = []
         for part, *own in parts:
