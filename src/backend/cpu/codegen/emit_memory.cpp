@@ -313,7 +313,7 @@ void Emitter::store_element(const loop::Store& store, int copy) {
   }
   x = ops_.to_memory(x, dtype);
   if (where)
-    b_.CreateMaskedStore(b_.CreateVectorSplat(1, x), place, align, bit);
+    pending_.push_back({b_.CreateVectorSplat(1, x), place, bit, align, false});
   else
     pending_.push_back({x, place, nullptr, align, false});
 }
