@@ -1,6 +1,9 @@
 // Bounds for gradients.
+#include <algorithm>
+
 #include "base/error.h"
 #include "ir/place.h"
+#include "nn/whole_mesh.h"
 #include "tenon/backward.h"
 #include "tenon/operators.h"
 #include "tenon/optim.h"
@@ -13,6 +16,9 @@ Tensor norm_of(std::string_view by, const TensorMap& gradients) {
   Tensors squares;
   for (const auto& [name, gradient] : gradients)
     squares.push_back(sum(square(astype(gradient, promote(gradient.dtype(), DType::f32)))));
+  auto is_elsewhere = [&](const Tensor& x) { return x.device() != squares[0].device(); };
+  if (std::ranges::any_of(squares, is_elsewhere))  // stages of a pipeline
+    for (Tensor& x : squares) x = nn::on_whole_mesh(x);
   return sqrt(sum(stack(squares)));
 }
 
@@ -26,7 +32,7 @@ Clipped clipped(std::string_view by, const TensorMap& gradients, double max_norm
   Tensor scale = minimum(max_norm / (norm + 1e-6), 1);
   TensorMap scaled;
   for (const auto& [name, gradient] : gradients)
-    scaled.emplace(name, astype(gradient * scale, gradient.dtype()));
+    scaled.emplace(name, astype(gradient * scale.to(gradient.device()), gradient.dtype()));
   return {std::move(scaled), norm};
 }
 

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "ir/sizes.h"
 #include "nn/checks.h"
+#include "nn/whole_mesh.h"
 #include "tenon/operators.h"
 #include "tenon/ops.h"
 
@@ -24,11 +25,6 @@ std::vector<Tensor> split(const Tensor& x, int64_t n) {
   std::vector<Tensor> parts;
   for (int64_t i = 0; i < n; ++i) parts.push_back(rows[{all, i}]);
   return parts;
-}
-
-/// On the mesh that its device is a part of.
-Tensor on_whole_mesh(const Tensor& x) {
-  return is_mesh(x.device()) ? x.to(device_of(mesh_of(x.device()).whole())) : x;
 }
 
 /// Where the tensors of a stage lie.

@@ -394,3 +394,22 @@ def test_a_report_of_one_process_sends_nothing(tmp_path):
     os.write(1, f"{f(x).item()} {f(x + 1).item()}\\n".encode())
     """
     assert run(tmp_path, program, "dict(stage=2)", 2) == "9.0 12.0\n" * 2
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_the_norm_of_gradients_is_that_of_all_stages(compiled):
+    def loss_of(pipe, x, y):
+        return pipe.loss(cross_entropy, x, y)
+
+    def clipped(x, y):
+        _, gradients = nn.value_and_grad(pipe, loss_of)(pipe, x, y)
+        return optim.clip_grad_norm(gradients, 0.01)
+
+    with MESH:
+        pipe = pipeline()
+        run = tn.compile(clipped, inputs=[pipe.state]) if compiled else clipped
+        gradients, norm = run(X, Y)
+        leaves = tn.tree.leaves(gradients)
+        assert {g.device for g in leaves} == {p.device for p in tn.tree.leaves(pipe.parameters())}
+        whole = np.sqrt(sum((g.numpy().astype(np.float64) ** 2).sum() for g in leaves))
+        assert norm.item() > 0.01 and abs(whole - 0.01) < 1e-5

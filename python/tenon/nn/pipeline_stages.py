@@ -74,7 +74,7 @@ class Pipeline(Module):
                 _core._fail("value", text, "take its mean or sum")
             terms.append(term)
         mean = tn.stack(terms).mean()
-        return mean.to_device(_whole(mean.device))
+        return mean.to_device(whole_mesh(mean.device))
 
     def __len__(self) -> int:
         return len(self.stages)
@@ -108,7 +108,7 @@ class Pipeline(Module):
     def _joined(self, *parts: tn.Tensor) -> tn.Tensor:
         rows = tn.stack(list(parts), axis=1)
         x = rows.reshape(rows.shape[0] * self.microbatches, *rows.shape[2:])
-        return x.to_device(_whole(x.device))
+        return x.to_device(whole_mesh(x.device))
 
 
 def pipeline(
@@ -142,6 +142,6 @@ def _device_of(x: Any) -> tn.Device:
     return _core._TensorTree(x).tensors[0].device
 
 
-def _whole(device: tn.Device) -> tn.Device:
+def whole_mesh(device: tn.Device) -> tn.Device:
     """The mesh that a device is a part of, or else the device."""
     return tn.Device(_core._mesh_whole(str(device))) if device.kind == "mesh" else device

@@ -21,7 +21,7 @@ def clip_grad_norm(grads: Any, max_norm: float) -> tuple[Any, tn.Tensor]:
     """
     norm = _norm("clip_grad_norm", tn.tree.leaves(grads))
     scale = _scale("clip_grad_norm", norm, max_norm)
-    return tn.tree.map(lambda g: (g * scale).astype(g.dtype), grads), norm
+    return tn.tree.map(lambda g: (g * scale.to_device(g.device)).astype(g.dtype), grads), norm
 
 
 def clip_grad_value(grads: Any, clip_value: float) -> Any:
@@ -35,7 +35,7 @@ def clip_grad_norm_(parameters: Any, max_norm: float) -> tn.Tensor:
     having = _having_grad(parameters)
     norm = _norm("clip_grad_norm_", [p.grad for p in having if p.grad is not None])
     scale = _scale("clip_grad_norm_", norm, max_norm)
-    _change(having, lambda g: (g * scale).astype(g.dtype))
+    _change(having, lambda g: (g * scale.to_device(g.device)).astype(g.dtype))
     return norm
 
 
@@ -49,6 +49,10 @@ def _norm(name: str, grads: list[tn.Tensor]) -> tn.Tensor:
     if not grads:
         _core._fail("value", f"{name}: there are no gradients; call loss.backward() first")
     squares = [tn.sum(tn.square(g.astype(tn.result_type(g.dtype, tn.float32)))) for g in grads]
+    if len({x.device for x in squares}) > 1:  # stages of a pipeline
+        from ..nn.pipeline_stages import whole_mesh
+
+        squares = [x.to_device(whole_mesh(x.device)) for x in squares]
     return tn.sqrt(tn.sum(tn.stack(squares)))
 
 
