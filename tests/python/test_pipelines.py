@@ -355,7 +355,7 @@ def test_processes_read_what_comes_back_from_a_part(tmp_path):
 def test_messages_of_a_failed_run_are_not_taken_by_the_next(tmp_path):
     program = """
     import os
-    os.environ["TENON_COLLECTIVE_TIMEOUT"] = "2"
+    os.environ["TENON_COLLECTIVE_TIMEOUT"] = "15"
     import tenon as tn
     mesh = tn.Mesh(**eval(os.environ["SIZES"]))
     first, last = mesh.at(stage=0), mesh.at(stage=1)
