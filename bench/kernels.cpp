@@ -36,7 +36,7 @@ BENCHMARK(copy_of_memory)->Arg(1 << 16)->Arg(1 << 24)->UseRealTime();
 static void add_two(benchmark::State& state) {
   Tensor x = array(numbers(state.range(0)), {state.range(0)}), y = x + 1.0f;
   y.eval();
-  for (auto _ : state) benchmark::DoNotOptimize((x + y).eval());
+  for (auto _ : state) (x + y).eval();
   count_bytes(state, state.range(0) * 12);
 }
 BENCHMARK(add_two)->Arg(1 << 16)->Arg(1 << 24)->UseRealTime();
@@ -47,7 +47,7 @@ static void chain_of_twenty(benchmark::State& state) {
   for (auto _ : state) {
     Tensor y = x;
     for (int i = 0; i < 5; ++i) y = sqrt(abs(y * 1.01f + 0.1f));
-    benchmark::DoNotOptimize(y.eval());
+    y.eval();
   }
   state.SetItemsProcessed(state.iterations() * state.range(0) * 20);
 }
@@ -73,7 +73,7 @@ using Function = Tensor (*)(const Tensor& x);
 static void over_rows(benchmark::State& state, Function f) {
   int64_t rows = state.range(0), columns = state.range(1);
   Tensor x = array(numbers(rows * columns), {rows, columns});
-  for (auto _ : state) benchmark::DoNotOptimize(f(x).eval());
+  for (auto _ : state) f(x).eval();
   count_bytes(state, rows * columns * 4);
 }
 
@@ -97,7 +97,7 @@ BENCHMARK_CAPTURE(over_rows, layer_norm, [](const Tensor& x) {
 
 static void function_of(benchmark::State& state, Function f) {
   Tensor x = array(numbers(1 << 14), {1 << 14});
-  for (auto _ : state) benchmark::DoNotOptimize(f(x).eval());
+  for (auto _ : state) f(x).eval();
   state.SetItemsProcessed(state.iterations() << 14);
 }
 BENCHMARK_CAPTURE(function_of, exp, [](const Tensor& x) { return exp(x); })->UseRealTime();
@@ -109,7 +109,7 @@ BENCHMARK_CAPTURE(function_of, erf, [](const Tensor& x) { return erf(x); })->Use
 static void product(benchmark::State& state) {
   int64_t n = state.range(0);
   Tensor x = array(numbers(n * n), {n, n});
-  for (auto _ : state) benchmark::DoNotOptimize(matmul(x, x).eval());
+  for (auto _ : state) matmul(x, x).eval();
   double flops = 2.0 * static_cast<double>(n * n * n) * static_cast<double>(state.iterations());
   state.counters["FLOP/s"] = benchmark::Counter(flops, benchmark::Counter::kIsRate);
 }

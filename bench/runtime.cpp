@@ -13,8 +13,10 @@
 
 namespace tn::bench {
 
-static constexpr LibraryKernel kNothing{
-    &ops::copy, [](const LibraryCall& call) { benchmark::DoNotOptimize(call.in); }};
+static constexpr LibraryKernel kNothing{&ops::copy, [](const LibraryCall& call) {
+                                          const void* const* in = call.in;
+                                          benchmark::DoNotOptimize(in);
+                                        }};
 
 /// Steps that do nothing, each from one buffer to the next.
 static Plan chain(int32_t steps) {
