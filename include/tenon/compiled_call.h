@@ -74,6 +74,7 @@ class CompiledCall final : public flat::CompiledCall {
     Pack<A...> args = args_.with([](A&... each) { return Pack<A...>(FromValues(), each...); });
     Tensors tensors = params;
     tree::Filling filling(tensors.data());
+    filling.for_arguments = true;
     args.with([&](A&... each) { typed::visit_arguments(filling, each...); });
     Later<R> made;
     {

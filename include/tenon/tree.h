@@ -204,7 +204,9 @@ struct Contents final : Visitor {
 /// Puts tensors into the places of a tree, in order.
 struct Filling final : Visitor {
   Tensor* next;
+  bool for_arguments = false;  // modules are told that they stand for those they are copies of
   explicit Filling(Tensor* first) : next(first) {}
+  void module(const Path&, nn::ModuleBase& module) override;
   void tensor(const Slot& slot) override;
 };
 
@@ -220,8 +222,7 @@ struct Finding final : Visitor {
   explicit Finding(size_t wanted) : number(wanted) {}
   void tensor(const Slot& slot) override;
 };
-/// A part of the structure: one word, or those of a text. `told` is what a word means; null: it is
-/// a number.
+/// A part of the structure: one word or a text's. `told` says what a word is; null: a number.
 struct Setting {
   std::string path;
   bool is_text = false;

@@ -184,7 +184,6 @@ void bind_creation(nb::module_& m);
 void bind_samples(nb::module_& m);
 void bind_trees(nb::module_& m);
 void bind_tree_transforms(nb::module_& m);
-void bind_transforms(nb::module_& m);
 void bind_backward(nb::module_& m);
 void bind_parameters(nb::module_& m);
 void bind_compile(nb::module_& m);

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from . import _core
+from .attribute_records import is_of_trace, is_of_transform, is_same
 from .compiled_modules import is_module
 from .function_variables import (
     code_of_class,
@@ -492,37 +493,18 @@ class Reads:
             now = _plainly(self._objects[owner], name)  # as traces around this one give it
             with quiet():
                 fresh = self._seen_at(owner, name, now)
-            if fresh is None or _same(seen, fresh):
+            if fresh is None or is_same(seen, fresh):
                 continue
             self.guards[owner, name] = fresh
             from_nothing = seen[0] == "absent" or seen == ("equal", None)
-            if not from_nothing and not _is_of_trace(fresh):  # of those others warn
+            is_restored = is_of_transform(seen)  # what was there before came back
+            if not from_nothing and not is_restored and not is_of_trace(fresh):  # others warn
                 paths.append(self._path(owner, name, ()))
         return paths
 
 
 def _hold_no_attributes(parts: Iterable[Any]) -> bool:
     return _WITHOUT_ATTRIBUTES.issuperset(map(type, parts))
-
-
-def _is_of_trace(seen: tuple[Any, ...]) -> bool:
-    """Whether a record has tensors of the trace: state, or what it leaks."""
-    if seen[0] in ("sequence", "dict", "set", "array"):
-        return any(map(_is_of_trace, seen[-1]))
-    return bool(seen[0] == "any")
-
-
-def _same(a: Any, b: Any) -> bool:
-    """Compare two records of one attribute."""
-    if type(a) is not type(b):
-        return False
-    if isinstance(a, tuple):
-        return len(a) == len(b) and all(map(_same, a, b))
-    if isinstance(a, _core.Tensor):
-        return _core._is_same_value(a, b)
-    if is_array(a):
-        return bool(a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes())
-    return a is b or bool(a == b)
 
 
 def _is_same_number(a: Any, b: Any) -> bool:

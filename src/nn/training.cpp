@@ -152,10 +152,16 @@ class Restoring {
 
 }  // namespace
 
-ValueAndGrad<Tensors> value_and_grad_in(const Visit& model, const Callback<Tensors()>& f,
-                                        const Place& at) {
+void StandIns::module(const Path&, ModuleBase& module) {
+  if (&module != &model && module.stands_for(model)) found.push_back(&module);
+}
+
+ValueAndGrad<Tensors> value_and_grad_in(const std::vector<Visit>& models,
+                                        const Callback<Tensors()>& f, const Place& at) {
   LocScope scope(at);
-  TensorMap before = trainable_in(model);
+  std::vector<TensorMap> all;
+  for (const Visit& model : models) all.push_back(trainable_in(model));
+  const TensorMap& before = all[0];
   if (before.empty()) fail("value_and_grad: the model has no trainable parameters");
   std::vector<std::string> names;
   std::vector<int> argnums;
@@ -169,11 +175,16 @@ ValueAndGrad<Tensors> value_and_grad_in(const Visit& model, const Callback<Tenso
     for (size_t i = 0; i < names.size(); ++i) by_name.emplace(names[i], tensors[i]);
     return by_name;
   };
-  auto of_parameters = [&](const Tensors& given) { return put(model, named(given)), f(); };
+  auto of_parameters = [&](const Tensors& given) {
+    for (const Visit& model : models) put(model, named(given));
+    return f();
+  };
+  auto restore = [&] {
+    for (size_t i = 0; i < models.size(); ++i) put(models[i], all[i]);
+  };
   auto name_of = [&](size_t i) { return names[i]; };
   auto derivatives_of = flat::value_and_grad(of_parameters, argnums, {"value_and_grad", name_of});
-  flat::Derivatives made =
-      restored([&] { return derivatives_of(parameters); }, [&] { put(model, before); });
+  flat::Derivatives made = restored([&] { return derivatives_of(parameters); }, restore);
   return {std::move(made.values), named(made.derivatives)};
 }
 

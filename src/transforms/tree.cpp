@@ -89,6 +89,10 @@ void Contents::tensor(const Slot& slot) {
     tensors.push_back(slot.tensor);
 }
 
+void Filling::module(const Path&, nn::ModuleBase& module) {
+  if (for_arguments) module.become_argument();
+}
+
 void Filling::tensor(const Slot& slot) {
   if (!slot.is_absent()) slot.tensor = std::move(*next++);
 }
@@ -195,6 +199,7 @@ std::string_view tree::argument_name(size_t i) {
 Tensors typed::AnyRun::operator()(const Tensors& given) {
   Tensors tensors = given;
   tree::Filling filling(tensors.data());
+  filling.for_arguments = true;
   visit_arguments(filling);
   {
     UserCode own;

@@ -21,6 +21,12 @@ struct Block : nn::Module<Block> {
   static void fields(auto& m, auto&& f) { f("norm", m.norm), f("up", m.up), f("down", m.down); }
 };
 
+struct Pair : nn::Module<Pair> {
+  nn::Linear a{3, 2}, b{2, 1};
+  Tensor forward(const Tensor& x) const { return b(a(x)); }
+  static void fields(auto& m, auto&& f) { f("a", m.a), f("b", m.b); }
+};
+
 struct Net : nn::Module<Net> {
   nn::Embedding tokens{10, 4};
   std::vector<Block> blocks = {Block(4), Block(4)};
@@ -223,6 +229,52 @@ TEST_CASE("a loss that takes parameters away is an error") {
   });
   Tensor x = array<int64_t>({1, 2});
   CHECK_THROWS_AS(loss_and_grad(x), UserError);
+}
+
+TEST_CASE("nn::value_and_grad of a function that gets the model") {
+  Pair model;
+  Tensor x = array({{1.0F, -2.0F, 0.5F}, {0.0F, 1.0F, 3.0F}});
+  auto loss = [](const Pair& m, const Tensor& data) { return sum(m(data) * m(data)); };
+  auto loss_and_grad = nn::value_and_grad(model, loss);
+  nn::TensorMap expected = nn::value_and_grad(model, [&] { return loss(model, x); })().gradients;
+  REQUIRE(!all(expected.at("a.weight") == 0).item<bool>());
+  auto check = [&](const nn::TensorMap& gradients) {
+    for (const auto& [name, gradient] : expected) {
+      INFO(name);
+      CHECK(all(gradients.at(name) == gradient).item<bool>());
+    }
+  };
+  auto gradients_of = [&](const Pair& m, const Tensor& data) {
+    return loss_and_grad(m, data).gradients;
+  };
+  SUBCASE("as it is") { check(gradients_of(model, x)); }
+  SUBCASE("compiled") { check(compile(gradients_of)(model, x)); }
+  SUBCASE("compiled twice") {
+    auto inner = compile(gradients_of);
+    check(compile([&](const Pair& m, const Tensor& data) { return inner(m, data); })(model, x));
+  }
+  SUBCASE("differentiated") {
+    auto slopes = [&](const Pair& m, const Tensor& data) {
+      return sum(gradients_of(m, data).at("a.weight"));
+    };
+    Tensor direct = grad([&](const Tensor& data) { return slopes(model, data); })(x);
+    CHECK(all(grad(slopes, wrt<1>)(model, x) == direct).item<bool>());
+    CHECK(any(grad(slopes, wrt<0>)(model, x).b.weight != 0).item<bool>());
+  }
+  SUBCASE("a part of the model, and another model") {
+    auto part = nn::value_and_grad(model.a, loss);
+    auto of_part = [&](const Pair& m, const Tensor& data) { return part(m, data).gradients; };
+    nn::TensorMap made = compile(of_part)(model, x);
+    CHECK(all(made.at("weight") == expected.at("a.weight")).item<bool>());
+    Pair teacher = model;
+    auto distance = nn::value_and_grad(model, [&](const Pair& other, const Tensor& data) {
+      return sum(model(data) * other(data));
+    });
+    auto of_distance = [&](const Pair& m, const Tensor& d) { return distance(m, d).gradients; };
+    nn::TensorMap apart = of_distance(teacher, x);
+    for (const auto& [name, gradient] : compile(of_distance)(teacher, x))
+      CHECK(all(gradient == apart.at(name)).item<bool>());
+  }
 }
 
 TEST_CASE("gradients of a copy are its own") {

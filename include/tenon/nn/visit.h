@@ -49,7 +49,9 @@ class ModuleBase {
  private:
   enum Origin : uint8_t { kOwn, kCopied, kMoved };
   Origin origin_ = kOwn;
-  SharedPtr<ModuleHome> home_;  // once it was asked for
+  bool is_argument_ = false;
+  SharedPtr<ModuleHome> home_;               // once it was asked for
+  const ModuleBase* copied_from_ = nullptr;  // exists for as long as the copy is an argument
 
  public:
   /// The fields whose tensors are not trained.
@@ -63,11 +65,19 @@ class ModuleBase {
   /// the module was moved from.
   void own_variables(const Callback<void(Visitor&)>& contents);
   const SharedPtr<ModuleHome>& home();
+  /// Makes a copy the argument of a function while that is transformed: it stands for the original.
+  void become_argument() { is_argument_ = true; }
+  bool stands_for(const ModuleBase& module) const {
+    return this == &module || (is_argument_ && copied_from_->stands_for(module));
+  }
 
  protected:  // modules are copied as what they are
   ModuleBase() = default;
   ModuleBase(const ModuleBase& other)
-      : training(other.training), origin_(other.copied()), frozen(other.frozen) {}
+      : training(other.training),
+        origin_(other.copied()),
+        copied_from_(&other),
+        frozen(other.frozen) {}
   ModuleBase(ModuleBase&& other) noexcept
       : training(other.training),
         origin_(std::exchange(other.origin_, kMoved)),

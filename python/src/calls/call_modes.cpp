@@ -117,6 +117,7 @@ void bind_modes(nb::module_& m) {
   m.def("_autocast", narrow_object);
   m.def("_set_autocast", set_autocast, users_call, nb::arg("dtype").none());
   m.def("_is_traced", [](const Tensor& x) { return x.node()->traced; }, nb::arg("x"));
+  m.def("_is_taped", [](const Tensor& x) { return x.node()->taped != 0; }, nb::arg("x"));
   m.def(
       "_is_same_value", [](const Tensor& x, const Tensor& y) { return &slot_of(x) == &slot_of(y); },
       nb::arg("x"), nb::arg("y"));

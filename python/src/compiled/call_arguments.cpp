@@ -309,7 +309,7 @@ nb::object CallArguments::call(std::span<const nb::object> leaves) const {
   for (size_t i = 0; i < key.positional + named; ++i) {
     const CallKey::Part& part = key.parts[i];
     std::span<const nb::object> own = leaves.first(part.leaves);
-    args.push_back(part.structure ? part.structure->build(own) : own[0]);
+    args.push_back(part.structure ? part.structure->build_arguments(own) : own[0]);
     leaves = leaves.subspan(part.leaves);
   }
   std::vector<PyObject*> plain;

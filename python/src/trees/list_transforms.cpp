@@ -2,7 +2,6 @@
 #include "base/error.h"
 #include "calls/list_function.h"
 #include "core.h"
-#include "ir/node.h"
 
 namespace tn::python {
 
@@ -40,10 +39,6 @@ Function python_function(nb::object f, std::string_view what) {
     OwnPlaces own;
     return read_tensors(nb::borrow(f.get())(tensor_list(args)), what);
   };
-}
-
-void bind_transforms(nb::module_& m) {
-  m.def("_is_traced", [](nb::handle x) { return self_tensor(x.ptr()).node()->traced; });
 }
 
 }  // namespace tn::python

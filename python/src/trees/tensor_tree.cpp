@@ -59,10 +59,18 @@ TensorTree::TensorTree(PyObject* tree, Numbers numbers, Structure::Look look)
   }
 }
 
-nb::object TensorTree::with(const Tensors& others) const {
+Leaves TensorTree::leaves_with(const Tensors& others) const {
   Leaves made = leaves;
   for (size_t k = 0; k < at.size(); ++k) made[at[k]] = wrapped(Tensor(others[k]));
-  return structure.build(made);
+  return made;
+}
+
+nb::object TensorTree::with(const Tensors& others) const {
+  return structure.build(leaves_with(others));
+}
+
+nb::object TensorTree::arguments(const Tensors& others) const {
+  return structure.build_arguments(leaves_with(others));
 }
 
 nb::object TensorTree::derivatives(const Tensors& others) const {

@@ -24,6 +24,8 @@ struct TensorTree {
   TensorTree(PyObject* tree, Numbers numbers, Structure::Look look = Structure::Look::trees);
   /// The tree with other tensors in place of its own.
   nb::object with(const Tensors& others) const;
+  /// The same for a tree that is the arguments of a function.
+  nb::object arguments(const Tensors& others) const;
   /// The same with None for null tensors, and for leaves that are no tensors.
   nb::object derivatives(const Tensors& others) const;
   /// One tensor per tensor of this tree, from a tree like this one in which None anywhere stands
@@ -31,6 +33,9 @@ struct TensorTree {
   Tensors matching(PyObject* tree, std::string_view subject) const;
   /// Fails if some leaf is no tensor.
   void check_whole(std::string_view transform, const NameOf& name) const;
+
+ private:
+  Leaves leaves_with(const Tensors& others) const;
 };
 
 }  // namespace tn::python

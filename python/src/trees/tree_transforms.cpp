@@ -26,7 +26,7 @@ struct TreeCall {
   }
   /// `f` of the arguments with the given tensors in them.
   Tensors operator()(const Tensors& tensors, nb::handle kwargs = {}) {
-    return read(run(nb::steal(PySequence_Tuple(in.with(tensors).ptr())), kwargs));
+    return read(run(nb::steal(PySequence_Tuple(in.arguments(tensors).ptr())), kwargs));
   }
   /// The tensors of a result that has nothing else.
   Tensors read(const nb::object& result) {
@@ -126,7 +126,7 @@ struct Selection {
   }
   /// What the function returns for the same arguments with other tensors in the chosen ones.
   nb::object run(const TreeCall& call, const Tensors& tensors) const {
-    nb::object values = call.in.with(tensors);
+    nb::object values = call.in.arguments(tensors);
     nb::list positional(args);
     nb::dict named(kwargs);
     for (size_t i = 0; i < keys.size(); ++i) {
@@ -291,12 +291,12 @@ nb::object call_mapped_tree(nb::object f, nb::tuple args, nb::dict kwargs, nb::h
 }
 
 /// `leaves` of `tree` with other values at the places of its tensors.
-nb::object placed(const TensorTree& tree, Leaves leaves, nb::handle values) {
+Leaves placed(const TensorTree& tree, Leaves leaves, nb::handle values) {
   size_t k = 0;
   for (nb::handle value : values)
     if (k < tree.at.size()) leaves[tree.at[k++]] = nb::borrow(value);
   invariant(k == tree.at.size(), "a tree of {} tensors got {}", tree.at.size(), k);
-  return tree.structure.build(leaves);
+  return leaves;
 }
 
 /// What flat bindings need of trees.
@@ -310,11 +310,18 @@ void bind_tensor_tree(nb::module_& m) {
           nb::arg("tree").none(), nb::arg("numbers") = false)
       .def_prop_ro("tensors", [](const TensorTree& tree) { return tensor_list(tree.tensors); })
       .def_ro("structure", &TensorTree::structure)
-      .def("with_tensors", [](const TensorTree& tree,
-                              nb::handle values) { return placed(tree, tree.leaves, values); })
+      .def("with_tensors",
+           [](const TensorTree& tree, nb::handle values) {
+             return tree.structure.build(placed(tree, tree.leaves, values));
+           })
+      .def("arguments",
+           [](const TensorTree& tree, nb::handle values) {
+             return tree.structure.build_arguments(placed(tree, tree.leaves, values));
+           })
       .def("derivatives",
            [](const TensorTree& tree, nb::handle values) {
-             return placed(tree, Leaves(tree.leaves.size(), nb::none()), values);
+             return tree.structure.build(
+                 placed(tree, Leaves(tree.leaves.size(), nb::none()), values));
            })
       .def(
           "matching",

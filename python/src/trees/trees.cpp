@@ -14,6 +14,8 @@ namespace tn::python {
 
 namespace {
 
+constexpr const char* kOriginal = "_original";  // a slot, so that it is no attribute of the tree
+
 /// What is known of Python classes. Python's lock guards it. Entries of trees are never removed,
 /// because structures point at them; classes of leaves may die.
 struct TreeTypes {
@@ -66,6 +68,7 @@ TreeType examine(PyTypeObject* cls) {
     TreeType type{TreeKind::object};
     type.flatten = object.attr("__tree_flatten__");
     type.unflatten = object.attr("__tree_unflatten__");
+    type.knows_original = nb::hasattr(object, kOriginal);
     return type;
   }
   if (PyType_FastSubclass(cls, Py_TPFLAGS_TUPLE_SUBCLASS))
@@ -212,6 +215,8 @@ struct TreeReader {
       case TreeKind::object: {
         auto [tree, rest] = open_object(type, o);
         data = std::move(rest);
+        size_t at = nodes.size() - 1;
+        if (type.knows_original) nodes[at].original = checked(PyWeakref_NewRef(o, nullptr));
         read(tree.ptr(), around);
         return 1;
       }
@@ -264,6 +269,7 @@ namespace {
 struct TreeBuilder {
   const Structure::Node* node;
   const nb::object* leaf;
+  bool for_arguments = false;
 
   nb::object build() {
     const Structure::Node& n = *node++;
@@ -289,7 +295,9 @@ struct TreeBuilder {
         return build_dataclass(n);
       case TreeKind::object: {
         nb::object tree = build();
-        return type.unflatten(n.data, tree);
+        nb::object made = type.unflatten(n.data, tree);
+        if (for_arguments && n.original.is_valid()) set(made, nb::str(kOriginal), n.original);
+        return made;
       }
       case TreeKind::stateful:
         fail(Fault::type, Hint{"create it before the function is called"},
@@ -322,12 +330,12 @@ struct TreeBuilder {
   /// Past the constructor, which may check or compute: the fields are all there is.
   nb::object build_dataclass(const Structure::Node& n) {
     nb::object made = n.type->cls.attr("__new__")(n.type->cls);
-    auto set = [&](nb::handle name, nb::handle value) {
-      if (PyObject_GenericSetAttr(made.ptr(), name.ptr(), value.ptr())) throw nb::python_error();
-    };
-    for (nb::handle name : n.type->fields) set(name, build());
-    for (size_t i = 0; i < nb::len(n.data); ++i) set(n.type->constants[i], n.data[i]);
+    for (nb::handle name : n.type->fields) set(made, name, build());
+    for (size_t i = 0; i < nb::len(n.data); ++i) set(made, n.type->constants[i], n.data[i]);
     return made;
+  }
+  static void set(nb::handle object, nb::handle name, nb::handle value) {
+    if (PyObject_GenericSetAttr(object.ptr(), name.ptr(), value.ptr())) throw nb::python_error();
   }
 };
 
@@ -337,6 +345,10 @@ nb::object Structure::build(std::span<const nb::object> given) const {
   if (given.size() != leaves())
     fail("tree: {} leaves for a structure of {}: {}", given.size(), leaves(), text());
   return build_tree(nodes_.data(), given);
+}
+
+nb::object Structure::build_arguments(std::span<const nb::object> given) const {
+  return TreeBuilder{nodes_.data(), given.data(), true}.build();
 }
 
 nb::object build_tree(const Structure::Node* root, std::span<const nb::object> leaves) {

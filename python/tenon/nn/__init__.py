@@ -41,7 +41,8 @@ from . import init, layers, losses
 from .checkpointed import checkpoint
 from .containers import Identity, ModuleDict, ModuleList, Parameter, Sequential
 from .layers import *  # noqa: F403
-from .module import Module, value_and_grad
+from .model_gradients import value_and_grad
+from .module import Module
 from .pipeline_stages import Pipeline, pipeline
 from .pooling import Upsample
 from .recurrent import GRU, LSTM, RNN

@@ -82,6 +82,10 @@ class Module(Convertible):
     parameters are the derivatives.
     """
 
+    # Of a module that a function gets as an argument while it is transformed: a weak reference to
+    # the one that was given, for which it stands.
+    __slots__ = ("_original",)
+
     # Attributes of a module only where they differ from these, so that a model which was evaluated
     # or frozen and is trained again has the very state that its training step was compiled for.
     training = True
@@ -413,39 +417,6 @@ class Module(Convertible):
 _core._register_module(Module)
 
 
-def value_and_grad(model: Module, f: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that returns the result of `f` and its gradient for the trainable parameters.
-
-    `f` uses `model`, as an argument or not, and returns a scalar, or a tuple that starts with one.
-
-        >>> model = tn.nn.Linear(2, 1)
-        >>> loss_and_grad = tn.nn.value_and_grad(model, lambda x: tn.sum(model(x)))
-        >>> loss, grads = loss_and_grad(tn.array([[1.0, 2.0]]))
-        >>> grads
-        {'weight': tensor([[1., 2.]], dtype=float32), 'bias': tensor([1.], dtype=float32)}
-    """
-    if not isinstance(model, Module) or not callable(f):
-        given = f"{type(model).__name__} and {type(f).__name__}"
-        hint = "without a module it is tn.value_and_grad(f)"
-        _core._fail("type", f"nn.value_and_grad: needs a module and a function, not {given}", hint)
-
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
-        def of_parameters(parameters: Any) -> Any:
-            model.update(parameters)
-            return f(*args, **kwargs)
-
-        before = model.trainable_parameters()
-        if not before and (hidden := hidden_parameters(model)):
-            _core._fail("value", f"nn.value_and_grad: {type(model).__name__} {hidden}")
-        try:
-            with tn.no_grad():  # nothing is to be kept for backward(), should an optimizer want it
-                return tn.value_and_grad(of_parameters)(before)
-        finally:
-            model.update(before)
-
-    return wrapper
-
-
 def hidden_parameters(model: Module) -> str:
     """Return why a module with tensors has no parameters, or ""."""
     for path, module in model.named_modules():
@@ -457,9 +428,9 @@ def hidden_parameters(model: Module) -> str:
     return ""
 
 
-def modules_by_place(module: Module) -> Iterator[tuple[str, Module]]:
-    """`named_modules()` with paths as one would write them in Python: `blocks[3].attn`."""
-    return _modules_in([("", module)], set(), deeper=True, index="[{!r}]".format)
+def modules_by_place(tree: Any) -> Iterator[tuple[str, Module]]:
+    """The modules in a tree, with paths as one would write them in Python: `blocks[3].attn`."""
+    return _modules_in([("", tree)], set(), deeper=True, index="[{!r}]".format)
 
 
 def _modules_in(
