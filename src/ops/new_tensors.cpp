@@ -233,6 +233,13 @@ static Tensor ramp(Dim count, const Tensor& start, const Tensor& step, DType typ
   return tn::astype(tn::add(tn::multiply(i, step), start), type);
 }
 
+/// The elements lie between the first and the last one.
+static void check_ends(const Scalar& start, int64_t count, const Scalar& step, DType type) {
+  if (count == 0 || start.kind == Kind::natural) return;
+  check_fits("arange", start, type);
+  check_fits("arange", Scalar(start.integer + (count - 1) * step.integer), type);
+}
+
 /// A size beside a fraction is a number like any other: it is fixed.
 static Scalar fixed(const Scalar& s) { return s.is_symbolic() ? Scalar(s.offset().value()) : s; }
 
@@ -248,8 +255,10 @@ static Tensor arange_body(const ArangeAttrs& a) {
   // Whole numbers in their own arithmetic, others in f64, rounded once.
   DType work =
       start.is_integral() && step.is_integral() && is_integer(type) ? DType::i64 : DType::f64;
-  return ramp(arange_count(start, stop, step), make_scalar(start, work, false),
-              make_scalar(step, work, false), type);
+  Dim count = arange_count(start, stop, step);
+  if (whole && is_integer(type) && count.is_const() && !start.is_symbolic())
+    check_ends(start, count.value(), step, type);
+  return ramp(count, make_scalar(start, work, false), make_scalar(step, work, false), type);
 }
 
 constexpr auto arange_def = Composite<ArangeAttrs>{

@@ -35,6 +35,8 @@ SHAPES = [
         lambda: tn.full_like(tn.array([1], dtype=tn.uint8), 300),
         "full_like: the number 300 does not fit u8 (u8[1], i64[])",
     ),
+    (lambda: tn.arange(-3, 3, dtype="uint8"), "arange: the number -3 does not fit u8"),
+    (lambda: tn.arange(0, 300, 50, dtype="int8"), "arange: the number 250 does not fit i8"),
     (
         lambda: tn.pad(tn.array([1], dtype=tn.uint8), 1, constant_values=-1),
         "pad: the number -1 does not fit u8 (u8[1])",
