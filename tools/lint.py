@@ -25,6 +25,7 @@ CHECKS = [
     ("format", [PYTHON, "tools/format.py", "--check"], "src"),
     ("sizes", [PYTHON, "tools/check_sizes.py"], "src"),
     ("names", [PYTHON, "tools/check_names.py"], "src"),
+    ("purposes", [PYTHON, "tools/where.py", "--check"], "src"),
     ("layers", [PYTHON, "tools/check_layers.py"], "src"),
     ("op table", [PYTHON, "tools/collect_ops.py", "--check"], "src/ops"),
     ("ruff", [TOOLS / "ruff", "check", *PYTHON_FOLDERS], "python/tenon"),

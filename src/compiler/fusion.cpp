@@ -1,3 +1,4 @@
+// Grows clusters: which op joins which, and what a cluster may cost.
 #include <algorithm>
 
 #include "base/error.h"

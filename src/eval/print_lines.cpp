@@ -1,3 +1,4 @@
+// The ops print and check, and where lines that programs print are written.
 #include <cstdio>
 #include <mutex>
 

@@ -1,3 +1,4 @@
+// Batches of examples: their order, shuffled or not, and the rows of a batch.
 #include "base/error.h"
 #include "ir/node.h"
 #include "ir/place.h"

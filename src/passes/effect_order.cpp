@@ -1,3 +1,4 @@
+// Which ops have effects (prints, checks, messages), in the bodies of control flow too.
 #include <algorithm>
 
 #include "ir/body.h"

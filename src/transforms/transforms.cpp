@@ -1,3 +1,4 @@
+// grad, vjp, jvp and their like on flat lists of tensors.
 #include <set>
 
 #include "base/error.h"

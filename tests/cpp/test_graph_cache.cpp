@@ -1,3 +1,4 @@
+// Compiled graphs are shared by equal ones, and bounded.
 #include <doctest/doctest.h>
 
 #include <thread>

@@ -1,3 +1,4 @@
+// The map that drops what was least recently used.
 #include <doctest/doctest.h>
 
 #include <memory>

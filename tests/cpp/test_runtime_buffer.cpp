@@ -1,3 +1,4 @@
+// Buffers and their pools: sizes, reuse, limits, memory of others.
 #include <doctest/doctest.h>
 
 #include <cstring>

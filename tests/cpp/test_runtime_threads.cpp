@@ -1,3 +1,4 @@
+// The thread pool: chunks, exceptions, fork, numbers of threads.
 #include <doctest/doctest.h>
 #include <sys/wait.h>
 #include <unistd.h>

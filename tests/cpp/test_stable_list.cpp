@@ -1,3 +1,4 @@
+// Lists whose items never move.
 #include <doctest/doctest.h>
 
 #include <string>

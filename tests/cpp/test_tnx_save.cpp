@@ -1,3 +1,4 @@
+// Saving executables: atomic, interrupted, by several writers.
 #include <doctest/doctest.h>
 #include <sys/file.h>
 #include <sys/resource.h>
