@@ -2,12 +2,12 @@
 # how they get there. It has no compiler (src/compiler/compiler.h) and no code generator, so the
 # linker leaves out all that only they ask for.
 
-# Objects that both libraries are linked from.
-set(rt_shared base runtime storage ops backend/cpu backend/cpu/library
-    backend/cpu/kernels)
-# Compiled again, to be small: graphs, plans and the interpreter are not hot there, and what GPUs
-# run is none of this code.
-set(rt_small ir loop plan compiler executable backend backend/cuda)
+# Objects that both libraries are linked from; the second list is compiled to be small.
+set(rt_shared base runtime storage ops backend/cpu backend/cpu/library backend/cpu/kernels)
+set(rt_shared_small plan compiler executable backend)
+# Compiled again, to be small: recording, the interpreter and launches on GPUs are hot in the
+# library and not there.
+set(rt_small ir loop backend/cuda)
 
 # Those of some paths that lie in one of these folders of src.
 function(tenon_in_folders found folders)
@@ -39,7 +39,7 @@ function(tenon_add_rt)
   list(FILTER lowest INCLUDE REGEX ${small_at_v2})
 
   add_library(tenon_rt_small OBJECT ${small})
-  target_precompile_headers(tenon_rt_small PRIVATE ${precompiled})
+  target_precompile_headers(tenon_rt_small REUSE_FROM tenon_shared_small)
   tenon_compile_in_groups(tenon_rt_small)
   add_library(tenon_rt_v2 OBJECT ${lowest})
   target_compile_definitions(tenon_rt_v2 PRIVATE TN_LEVEL=v2)
@@ -52,7 +52,8 @@ function(tenon_add_rt)
     # First, so that of templates which others have too, theirs are taken.
     list(APPEND objects $<TARGET_OBJECTS:${part}>)
   endforeach()
-  list(APPEND objects $<TARGET_OBJECTS:tenon_shared> $<TARGET_OBJECTS:tenon_level_v3>
+  list(APPEND objects $<TARGET_OBJECTS:tenon_shared_small> $<TARGET_OBJECTS:tenon_shared>
+       $<TARGET_OBJECTS:tenon_level_v3>
        $<TARGET_OBJECTS:tenon_level_v4>
        "$<FILTER:$<TARGET_OBJECTS:tenon_level_v2>,EXCLUDE,${small_at_v2}>")
 
@@ -64,7 +65,7 @@ function(tenon_add_rt)
   target_include_directories(
     tenon_rt PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
                     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-  target_precompile_headers(tenon_rt REUSE_FROM tenon_rt_small)
+  target_precompile_headers(tenon_rt REUSE_FROM tenon_shared_small)
   set(exports ${PROJECT_SOURCE_DIR}/cmake/rt.exports)
   target_link_libraries(tenon_rt PRIVATE $<BUILD_INTERFACE:tenon_private> zstd::libzstd_static
                                          Threads::Threads ${CMAKE_DL_LIBS})

@@ -41,8 +41,8 @@ function(tenon_set_interface target kind)
 endfunction()
 
 function(tenon_add_shared)
-  foreach(part tenon tenon_shared tenon_cold tenon_llvm tenon_level_v2 tenon_level_v3
-               tenon_level_v4)
+  foreach(part tenon tenon_shared tenon_shared_small tenon_cold tenon_llvm tenon_level_v2
+               tenon_level_v3 tenon_level_v4)
     list(APPEND objects $<TARGET_OBJECTS:${part}>)
   endforeach()
   add_library(tenon_so SHARED ${objects})
