@@ -94,7 +94,8 @@ static const bool registered = [] {
       benchmark::RegisterBenchmark("sum_of_processes", sum_of_processes)
           ->ArgName("bytes")
           ->Arg(bytes)
-          ->Iterations(std::clamp<int64_t>((64 << 20) / bytes, 8, 400))  // equal on all processes
+          // Equal on all processes, and long enough for the system to move them to cores.
+          ->Iterations(std::clamp<int64_t>((1 << 30) / bytes, 64, 20'000))
           ->UseRealTime();
   }
   constexpr std::pair<const char*, void (*)(benchmark::State&)> kSums[] = {

@@ -15,8 +15,7 @@
 namespace tn::workers {
 namespace {
 
-constexpr int64_t kFirstBytes = 16 << 10;  // of data beside the call, up to which one message does
-constexpr int kFirstTag = 4;               // lower ones are for notes and for the start
+constexpr int kFirstTag = 4;  // lower ones are for notes and for the start
 std::atomic<int> next_tag = kFirstTag;
 
 using Clock = std::chrono::steady_clock;
@@ -54,6 +53,16 @@ void MachinesTransport::find_seats() {
       seats_[static_cast<size_t>(ranks[k])] = {m, static_cast<int>(k)};
   }
   find_roots(0, size());
+  for (int m = 0; m < machines(); ++m) most_roots_ = std::max(most_roots_, roots_on(m));
+  sent_.resize(members_.machines.size()), got_.resize(members_.machines.size());
+}
+
+std::byte* MachinesTransport::Room::of(int64_t bytes) {
+  if (bytes > bytes_) {
+    made_ = std::make_unique_for_overwrite<std::byte[]>(static_cast<size_t>(bytes));
+    bytes_ = bytes;
+  }
+  return made_.get();
 }
 
 void MachinesTransport::find_roots(int first, int last) {
@@ -104,46 +113,57 @@ void MachinesTransport::transfer(const std::vector<Transfer>& transfers) {
   }
 }
 
-std::vector<std::vector<std::byte>> MachinesTransport::meet(const CollectiveCall& call,
-                                                            const void* data, int64_t bytes) {
-  std::vector<std::vector<std::byte>> got(members_.machines.size());
-  if (rank_ != 0) return got;
-  constexpr int64_t kHeader = sizeof(PublishedCall);
-  PublishedCall own = published(call, number_);
-  std::vector<std::byte> sent(static_cast<size_t>(kHeader + bytes));
-  std::memcpy(sent.data(), &own, kHeader);
-  if (bytes) std::memcpy(sent.data() + kHeader, data, static_cast<size_t>(bytes));
+Transfer MachinesTransport::sending_first(int rank, std::byte* message, int64_t bytes) const {
+  const uint64_t& digest = record().digests[number_ % 2];
+  std::memcpy(message, &digest, sizeof digest);
+  return sending(rank, message, kHeadBytes + bytes);
+}
+
+Transfer MachinesTransport::receiving_first(int machine) {
+  constexpr int64_t kMost = kHeadBytes + kFirstBytes;
+  int peer = ranks_on(machine)[static_cast<size_t>(rank_)];
+  return receiving(peer, got_[static_cast<size_t>(machine)].of(kMost), kMost);
+}
+
+/// Digests differ for both sides, so both send their calls.
+void MachinesTransport::compare_calls() {
+  const uint64_t own = record().digests[number_ % 2];
+  std::vector<int> different;  // machines
+  for (int m = 0; m < machines(); ++m)
+    if (m != members_.own && std::memcmp(got_[static_cast<size_t>(m)].of(0), &own, sizeof own))
+      different.push_back(m);
+  if (different.empty()) return;
+  std::vector<PublishedCall> theirs(different.size());
   std::vector<Transfer> transfers;
-  for (int m = 0; m < machines(); ++m) {
-    std::vector<std::byte>& room = got[static_cast<size_t>(m)];
-    room.resize(kHeader + kFirstBytes);
-    if (m == members_.own) continue;
-    transfers.push_back(receiving(ranks_on(m)[0], room.data(), static_cast<int64_t>(room.size())));
-    transfers.push_back(sending(ranks_on(m)[0], sent.data(), static_cast<int64_t>(sent.size())));
+  for (size_t i = 0; i < different.size(); ++i) {
+    int peer = ranks_on(different[i])[static_cast<size_t>(rank_)];
+    transfers.push_back(receiving(peer, &theirs[i], sizeof theirs[i]));
+    transfers.push_back(sending(peer, &mine(), sizeof mine()));
   }
   transfer(transfers);
+  theirs[0].place[sizeof theirs[0].place - 1] = 0;
+  int other = ranks_on(different[0])[static_cast<size_t>(rank_)];
+  fail_all(format("workers disagree: {} calls {}, {} calls {}", name_of_worker(rank_),
+                  text_of(mine()), name_of_rank(other), text_of(theirs[0])));
+  fail_with_others();
+}
+
+void MachinesTransport::meet(int64_t bytes) {
+  std::byte* message = sent_[static_cast<size_t>(members_.own)].of(kHeadBytes + bytes);
+  std::vector<Transfer> transfers;
+  transfers.reserve(2 * roots_.size());
   for (int m = 0; m < machines(); ++m) {
-    std::vector<std::byte>& room = got[static_cast<size_t>(m)];
-    if (m == members_.own) {
-      if (bytes) std::memcpy(room.data(), data, static_cast<size_t>(bytes));
-      continue;
-    }
-    PublishedCall theirs;
-    std::memcpy(static_cast<void*>(&theirs), room.data(), kHeader);
-    theirs.place[sizeof theirs.place - 1] = 0;
-    if (!is_same_call(theirs, own)) {
-      fail_all(format("workers disagree: {} calls {}, {} calls {}", name_of_worker(rank_),
-                      text_of(own), name_of_rank(ranks_on(m)[0]), text_of(theirs)));
-      fail_with_others();
-    }
-    room.erase(room.begin(), room.begin() + kHeader);
+    if (m == members_.own) continue;
+    transfers.push_back(receiving_first(m));
+    transfers.push_back(sending_first(ranks_on(m)[0], message, bytes));
   }
-  return got;
+  transfer(transfers);
+  compare_calls();
 }
 
 /// After it every worker knows that all make this call.
-void MachinesTransport::meet_and_arrive(const CollectiveCall& call) {
-  meet(call, nullptr, 0);
+void MachinesTransport::meet_and_arrive() {
+  if (rank_ == 0) meet(0);
   arrive_and_wait();
 }
 
@@ -152,12 +172,12 @@ void MachinesTransport::meet_and_arrive(const CollectiveCall& call) {
 void MachinesTransport::exchange(const CollectiveCall& call) {
   if (machines() == 1) return SharedTransport::exchange(call);
   auto width = static_cast<int64_t>(element_bytes(call.element));
-  int64_t bytes = call.count * width, most = 0;
+  int64_t bytes = call.count * width;
   switch (call.kind) {
     case Collective::all_reduce:
-      for (int m = 0; m < machines(); ++m)
-        most = std::max(most, roots_on(m) * call.count * std::max<int64_t>(width, 4));
-      return most <= kFirstBytes ? reduce_in_one(call) : reduce_in_slices(call);
+      return most_roots_ * call.count * std::max<int64_t>(width, 4) <= kFirstBytes
+                 ? reduce_in_one(call)
+                 : reduce_in_slices(call);
     case Collective::all_gather:
       return gather_all(call, bytes);
     case Collective::reduce_scatter:
@@ -168,13 +188,13 @@ void MachinesTransport::exchange(const CollectiveCall& call) {
       return broadcast_all(call, bytes);
     default:
       arrive_and_wait();
-      return meet_and_arrive(call);
+      return meet_and_arrive();
   }
 }
 
 /// `bytes` of every worker land on one worker of each machine, where all can read them.
 void MachinesTransport::gather_all(const CollectiveCall& call, int64_t bytes) {
-  meet_and_arrive(call);
+  meet_and_arrive();
   // On this machine, the operand of rank r is in the slot of place k, where it is number n.
   std::vector<std::pair<int, int64_t>> landed(seats_.size());
   std::vector<int64_t> counts(static_cast<size_t>(size_), 0);
@@ -215,7 +235,7 @@ void MachinesTransport::gather_all(const CollectiveCall& call, int64_t bytes) {
 }
 
 void MachinesTransport::exchange_all(const CollectiveCall& call, int64_t bytes) {
-  meet_and_arrive(call);
+  meet_and_arrive();
   std::vector<Transfer> transfers;
   for (int r = 0; r < size() && bytes; ++r) {
     if (seats_[static_cast<size_t>(r)].machine == members_.own) continue;
@@ -239,7 +259,7 @@ void MachinesTransport::exchange_all(const CollectiveCall& call, int64_t bytes) 
 }
 
 void MachinesTransport::broadcast_all(const CollectiveCall& call, int64_t bytes) {
-  meet_and_arrive(call);
+  meet_and_arrive();
   Seat root = seats_[static_cast<size_t>(call.peer)];
   CollectiveCall here = call;
   here.peer = root.machine == members_.own ? root.place : root.place % size_;

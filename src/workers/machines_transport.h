@@ -41,6 +41,20 @@ class MachinesTransport final : public SharedTransport {
   struct Range {
     int first, last;  // ranks
   };
+  struct Part {
+    int64_t begin = 0, end = 0;  // elements
+    int64_t count() const { return end - begin; }
+    Part of(int k, int parts) const;
+  };
+  /// Memory that grows, and is not initialized.
+  class Room {
+   public:
+    std::byte* of(int64_t bytes);
+
+   private:
+    std::unique_ptr<std::byte[]> made_;
+    int64_t bytes_ = 0;
+  };
 
   void find_seats();
   void find_roots(int first, int last);
@@ -63,20 +77,36 @@ class MachinesTransport final : public SharedTransport {
   void exchange_all(const CollectiveCall& call, int64_t bytes);
   void broadcast_all(const CollectiveCall& call, int64_t bytes);
   void reduce_slice(const CollectiveCall& call, const std::vector<const void*>& operands,
-                    int64_t count, std::byte* out);
+                    int64_t count, std::byte* out, bool begins);
+  void add_swap(const CollectiveCall& call, const std::vector<const void*>& operands, Part piece,
+                bool begins, std::vector<Transfer>& transfers);
+  void fold_own_part(const CollectiveCall& call, const std::vector<const void*>& operands,
+                     Part piece, bool begins, std::byte* out);
+  void add_spread(Part piece, int64_t width, std::byte* out, std::vector<Transfer>& transfers);
 
+  /// `bytes` of the operands of this machine's workers: in slots, or where the only worker has it.
+  std::vector<const void*> operands_here(const void* in, int64_t bytes);
   /// The roots of this machine from the operands of its workers, one after the other.
   void fold_roots(const CollectiveCall& call, const std::vector<const void*>& operands,
                   int64_t count, std::byte* out) const;
+  /// The same of a part, in `room`, or where the operand of the only worker is.
+  const std::byte* roots_of(const CollectiveCall& call, const std::vector<const void*>& operands,
+                            Part part, Room& room) const;
   /// The fold of all from the roots of all machines, as elements of the call.
   void fold_rest(const CollectiveCall& call, const std::vector<const std::byte*>& roots,
                  int64_t count, std::byte* out) const;
 
-  /// The first workers of all machines compare their calls and swap `bytes` of data each: the
-  /// results are by machine. Others return at once.
-  std::vector<std::vector<std::byte>> meet(const CollectiveCall& call, const void* data,
-                                           int64_t bytes);
-  void meet_and_arrive(const CollectiveCall& call);
+  /// The first message of a call between two workers begins with a digest of the call, in a head
+  /// that is followed by at most kFirstBytes. So it can be received whatever the other one calls.
+  static constexpr int64_t kHeadBytes = 64, kFirstBytes = 32 << 10;
+  Transfer sending_first(int rank, std::byte* message, int64_t bytes) const;
+  Transfer receiving_first(int machine);
+  /// After the first messages: calls must be the same before their data are used.
+  void compare_calls();
+  /// The first worker swaps first messages with those of other machines: its own has `bytes` of
+  /// data behind the head in `sent_` of this machine.
+  void meet(int64_t bytes);
+  void meet_and_arrive();
   void transfer(const std::vector<Transfer>& transfers);
   Transfer sending(int rank, const void* data, int64_t bytes) const;
   Transfer receiving(int rank, void* data, int64_t bytes) const;
@@ -90,6 +120,8 @@ class MachinesTransport final : public SharedTransport {
   std::vector<Seat> seats_;                // by rank
   std::vector<std::vector<Range>> roots_;  // by machine
   int lanes_ = 0;                          // workers of each machine that talk to others in sums
+  int64_t most_roots_ = 0;                 // of a machine
+  std::vector<Room> sent_, got_;           // by machine
 };
 
 /// The transport of all workers of a program that MPI started.

@@ -38,15 +38,16 @@ void find_constants(void* library, const std::string& file, MpiLibrary& m) {
   auto address = [&](const char* name) { return reinterpret_cast<Handle>(dlsym(library, name)); };
   if (file.find("libmpi_abi") != file.npos) {
     m.name = format("MPI 5 ({})", file);
-    m.world = 0x101, m.byte = 0x247, m.errors_return = 0x143, m.any_source = -1, m.funneled = 1024;
+    m.world = 0x101, m.byte = 0x247, m.errors_return = 0x143, m.any_source = -1;
+    m.serialized = 2048;
   } else if (Handle world = address("ompi_mpi_comm_world")) {
     m.name = format("Open MPI ({})", file);
     m.world = world, m.byte = address("ompi_mpi_byte");
-    m.errors_return = address("ompi_mpi_errors_return"), m.any_source = -1, m.funneled = 1;
+    m.errors_return = address("ompi_mpi_errors_return"), m.any_source = -1, m.serialized = 2;
   } else {
     m.name = format("MPICH ({})", file);
     m.world = 0x44000000, m.byte = 0x4c00010d, m.errors_return = 0x54000001;
-    m.any_source = -2, m.funneled = 1;
+    m.any_source = -2, m.serialized = 2;
   }
 }
 

@@ -18,7 +18,7 @@ struct MpiLibrary {
 
   std::string name;  // "Open MPI (libmpi.so.40)"
   Handle world, byte, errors_return;
-  int any_source, funneled;
+  int any_source, serialized;
 
   int (*init_thread)(int* argc, char*** argv, int required, int* provided);
   int (*initialized)(int* flag);

@@ -1,10 +1,10 @@
 #pragma once
-// The connection of a process to the other processes of an MPI program. One thread makes all calls
-// of MPI. It moves the data of jobs, and it watches the other workers: every second a machine sends
-// a sign of life to the others, and workers of one machine watch each other's processes.
+// The connection of a process to the other processes of an MPI program. A thread that waits for its
+// transfers drives MPI itself, one thread at a time. Whoever drives also watches the other workers:
+// every second a machine sends a sign of life to the others, and workers of one machine watch each
+// other's processes. A thread in the background does so while nobody waits.
 #include <atomic>
 #include <chrono>
-#include <deque>
 #include <exception>
 #include <memory>
 #include <mutex>
@@ -42,7 +42,8 @@ class MpiLink {
   int rank() const { return rank_; }
   int size() const { return size_; }
 
-  /// Returns when all transfers are done. `check` is called now and then; it throws to give up.
+  /// Returns when all transfers are done. `check` is called now and then, without locks; it throws
+  /// to give up.
   void run(std::span<const Transfer> transfers, FunctionRef<void()> check);
 
   /// From here on failures are noticed, and reported in `memory`, which belongs to machine `own`.
@@ -70,14 +71,22 @@ class MpiLink {
 
   MpiLink() = default;
   void start(const LaunchEnvironment& launch);
-  void poll();
+  void stay();
+  enum State : uint32_t { kStarts, kIsReady, kHasFailed, kLeaves, kHasLeft };
+  void enter(State state);
   void initialize();
-  bool move_jobs();
+  bool may_leave() const;
+  void finish();
+  void wait_or_drive(const Job& job);
+  bool try_to_drive(const Job& own);
+  void announce();
+  void move_jobs();
+  bool advance(Job& job);
   void begin(Job& job);
-  bool test(Job& job, size_t transfer);
+  void test(Job& job, size_t transfer);
   void drop(Job& job);
   void give_up();
-  void attend();
+  void attend(Clock::time_point now);
   void receive_notes();
   void read(const Note& note);
   void send(uint8_t kind, const std::string& text, const std::vector<int>& to);
@@ -95,14 +104,15 @@ class MpiLink {
   MpiLibrary::Handle comm_ = 0;
   int rank_ = 0, size_ = 0, process_ = 0;
   bool may_spin_ = false;
-  std::atomic<uint32_t> state_ = 0;  // 1: MPI is initialized, 2: that failed, 3: the thread ended
+  std::atomic<uint32_t> state_ = kStarts;  // of MPI; kLeaves: in MPI_Finalize
   std::exception_ptr error_;
-
-  std::mutex mutex_;  // of what follows
-  std::deque<std::shared_ptr<Job>> posted_;
-  std::vector<std::string> signs_;  // by machine
-  std::atomic<uint32_t> wanted_ = 0;
   std::atomic<bool> is_leaving_ = false;
+  std::atomic<uint32_t> leaving_ = 0;  // wakes the thread in the background
+
+  std::mutex mutex_;  // of the next two; the inner one of both locks
+  std::vector<Job*> posted_;
+  std::vector<std::string> signs_;  // by machine
+  std::atomic<bool> has_posted_ = false;
 
   std::shared_ptr<WorldMemory> memory_;  // null: not watching yet
   std::atomic<bool> is_watching_ = false;
@@ -112,13 +122,17 @@ class MpiLink {
   std::unique_ptr<std::atomic<bool>[]> left_made_;
   std::span<std::atomic<bool>> left_;
 
-  // Of the thread alone.
-  std::vector<std::shared_ptr<Job>> jobs_;
+  // Who holds it drives: calls MPI and uses what follows.
+  std::mutex driving_;
+  std::atomic<uint32_t> changes_ = 0;  // a job has ended, or nobody drives any more
+  std::atomic<int> sleepers_ = 0;      // that wait for `changes_`
+  std::vector<Job*> jobs_;
   std::unique_ptr<NoteSent> expected_;
   std::vector<std::unique_ptr<NoteSent>> sent_;
   bool has_reported_ = false, has_said_goodbye_ = false;
-  bool is_broken_ = false;  // transfers are open in memory that is gone: MPI is not called any more
-  Clock::time_point last_look_ = {}, last_beat_ = {};
+  bool is_broken_ = false;  // MPI is not called any more: it was left, or transfers are open in
+                            // memory that is gone
+  Clock::time_point attended_ = {}, last_look_ = {}, last_beat_ = {};
   std::vector<Clock::time_point> heard_;  // by machine
   struct Neighbour {
     int file = -1;  // a pidfd

@@ -16,6 +16,7 @@ namespace tn::workers {
 namespace {
 
 constexpr int kNoteTag = 0;
+constexpr auto kAttendEvery = std::chrono::milliseconds(4);
 enum NoteKind : uint8_t { kHello, kAlive, kFailed, kGoodbye };
 
 /// Without a sign of life for so long, a worker is taken to be dead.
@@ -54,9 +55,11 @@ std::string MpiLink::last_signs() {
   return text;
 }
 
-void MpiLink::attend() {
+/// Of what is due every few milliseconds. The caller drives.
+void MpiLink::attend(Clock::time_point now) {
+  if (now - attended_ < kAttendEvery) return;
+  attended_ = now;
   if (!is_watching_.load(std::memory_order_acquire)) return;
-  Clock::time_point now = Clock::now();
   // A process that was stopped has no right to blame others for the time it missed.
   bool was_stopped = last_look_ != Clock::time_point() && now - last_look_ > patience() / 2;
   if (was_stopped) {

@@ -106,8 +106,7 @@ void SharedTransport::run(const CollectiveCall& call) {
     run(one);
   }
   if (!call.pieces.empty()) return;
-  std::lock_guard lock(mutex_);
-  if (world_->has_failed()) fail_with_others();
+  std::unique_lock lock = begin_call();
   record().busy.store(1, std::memory_order_relaxed);
   try {
     publish(call);
@@ -121,6 +120,16 @@ void SharedTransport::run(const CollectiveCall& call) {
     throw;
   }
   set_idle();
+}
+
+/// One call at a time, in the process that joined the others.
+std::unique_lock<std::mutex> SharedTransport::begin_call() {
+  if (fork_generation() != generation_)
+    fail(Hint{"start processes with the method 'spawn' of multiprocessing"},
+         "workers: this process is a fork of a worker, and cannot call the others");
+  std::unique_lock lock(mutex_);
+  if (world_->has_failed()) fail_with_others();
+  return lock;
 }
 
 PublishedCall SharedTransport::published(const CollectiveCall& call, uint64_t number) const {
@@ -359,8 +368,7 @@ std::string SharedTransport::late_text() const {
 void SharedTransport::fail_with_others() { throw WorkerFailed(world_->reason()); }
 
 void SharedTransport::with_message(const CollectiveCall& call, FunctionRef<void()> work) {
-  std::lock_guard lock(mutex_);
-  if (world_->has_failed()) fail_with_others();
+  std::unique_lock lock = begin_call();
   record().message = published(call, ++messages_);
   record().busy = 2;
   show_in_world(record().message, 2);

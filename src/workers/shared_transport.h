@@ -9,6 +9,7 @@
 #include <mutex>
 #include <vector>
 
+#include "base/at_fork.h"
 #include "base/function_ref.h"
 #include "runtime/transport.h"
 #include "workers/world_memory.h"
@@ -50,6 +51,7 @@ class SharedTransport : public Transport {
   void pass(const CollectiveCall& call, int peer, Channel& channel, bool sends,
             FunctionRef<void(std::byte* room, int64_t at, size_t bytes)> move);
 
+  std::unique_lock<std::mutex> begin_call();
   void publish(const CollectiveCall& call);
   PublishedCall published(const CollectiveCall& call, uint64_t number) const;
   void check_others();
@@ -83,6 +85,7 @@ class SharedTransport : public Transport {
   void fail_all(std::string_view reason) const { world_->fail_all(reason); }
 
   std::mutex mutex_;  // one call at a time
+  const int generation_ = fork_generation();
   std::shared_ptr<WorldMemory> memory_;
   std::shared_ptr<WorldMemory> world_;  // in which workers end and errors are reported
   std::vector<int> in_world_;           // ranks there

@@ -222,6 +222,29 @@ def processes_of(path):
     return found
 
 
+@pytest.mark.parametrize("machines", [1, 2])
+def test_a_fork_of_a_worker_is_refused(tmp_path, machines):
+    program = """
+    import multiprocessing
+    def child():
+        try:
+            dist.send(tn.ones(3), 1 - rank)
+        except tn.InvalidValue as error:
+            say(error)
+    dist.barrier()
+    process = multiprocessing.get_context("fork").Process(target=child)
+    process.start()
+    process.join()
+    dist.barrier()
+    """
+    words = [sys.executable, "-m", "tenon", "launch", "-n", "2"]
+    if machines == 2:
+        words = [*with_mpi("mpich"), "-n", "2", on_hosts(tmp_path, "ab"), sys.executable]
+    code, out, errors = run([*words, written(tmp_path, program)])
+    assert code == 0, errors
+    assert sum("this process is a fork of a worker, and cannot" in line for line in out) == 2, out
+
+
 def test_a_library_of_another_mpi_is_refused(tmp_path, monkeypatch):
     mpirun = with_mpi("openmpi")
     with_mpi("mpich")
