@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import tenon as tn
+from failures import check_that_damage_is_found, damage, errors_test
 from tenon import nn
 
 TOKENS = tn.InputInfo((1, (1, 8, 32)), tn.int64)
@@ -263,12 +264,7 @@ ERRORS = [
 ]
 
 
-@pytest.mark.parametrize("number", range(len(ERRORS)))
-def test_errors(number):
-    call, text = ERRORS[number]
-    with pytest.raises(tn.Error) as error:
-        call()
-    assert text in str(error.value)
+test_errors = errors_test(ERRORS)
 
 
 # Files -----------------------------------------------------------------------------------------
@@ -287,19 +283,10 @@ def test_no_result_comes_from_damaged_weights(tmp_path):
     for spec in ("model", (None, "model")):
         large(path, spec)
         assert tn.Executable.load(path)(x)[1, 1].item() == 2049
-        content = bytearray(path.read_bytes())
-        content[len(content) // 2] ^= 1
-        path.write_bytes(content)
-        with pytest.raises(ValueError, match="large.tnx is damaged: the checksum of section"):
-            tn.Executable.load(path, verify=True)
-        loaded = tn.Executable.load(path)
-        for _ in range(2):
-            with pytest.raises(ValueError, match="from byte 8388608 on|from byte 4194304 on"):
-                loaded(x)
-        with pytest.raises(ValueError, match="large.tnx is damaged"):
-            loaded.save(tmp_path / "laundered.tnx")
-        assert not (tmp_path / "laundered.tnx").exists()
-        tn.Executable.load(path, verify=False)(x)
+        content = path.read_bytes()
+        damage(path, content, len(content) // 2)
+        places = "from byte 8388608 on|from byte 4194304 on"
+        check_that_damage_is_found(path, x, called=places)
 
 
 def test_every_byte_of_a_file_counts(tmp_path):
@@ -309,9 +296,7 @@ def test_every_byte_of_a_file_counts(tmp_path):
     tn.compile(layer, args=[tn.InputInfo((2, 4), tn.float32)], mesh=mesh).save(path)
     content = path.read_bytes()
     for place in range(0, len(content), 1 + len(content) // 200):
-        flipped = bytearray(content)
-        flipped[place] ^= 1 << place % 8
-        path.write_bytes(flipped)
+        damage(path, content, place, 1 << place % 8)
         with pytest.raises(ValueError, match=r"f\.tnx (is|has)"):
             tn.Executable.load(path)
 
@@ -391,9 +376,8 @@ def test_processes_compute_what_threads_do(tmp_path):
 def test_a_process_holds_and_verifies_its_blocks_only(tmp_path):
     large(tmp_path / "rows.tnx")
     large(tmp_path / "columns.tnx", (None, "model"))
-    content = bytearray((tmp_path / "rows.tnx").read_bytes())
-    content[len(content) * 3 // 4] ^= 1  # of the second worker
-    (tmp_path / "damaged.tnx").write_bytes(content)
+    content = (tmp_path / "rows.tnx").read_bytes()
+    damage(tmp_path / "damaged.tnx", content, len(content) * 3 // 4)  # of the second worker
     code, out, errors = launch(tmp_path, """
     def resident(name):  # of the mapping of a file, in MiB
         maps = re.split(r"(?m)^(?=[0-9a-f]+-)", open("/proc/self/smaps").read())

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tenon as tn
+from failures import errors_test
 
 dist = tn.distributed
 
@@ -288,12 +289,7 @@ def run(f, in_specs=("data",), out_specs="data", x=None):
         return tn.eval(g(tn.ones(4) if x is None else x))
 
 
-@pytest.mark.parametrize("number", range(len(ERRORS)))
-def test_errors(number):
-    call, text = ERRORS[number]
-    with pytest.raises(tn.Error) as error:
-        call()
-    assert text in str(error.value)
+test_errors = errors_test(ERRORS)
 
 
 def test_executables_say_where_they_need_several_workers():
