@@ -36,10 +36,7 @@ class NumberedRun {
  public:
   explicit NumberedRun(const Plan::Parts& parts) : before_(run_of_parts) {
     static std::atomic<uint64_t> runs = 0;
-    auto is_beside = [](const Plan::Part& part) {
-      Device device = part.plan->device;
-      return !device.is_host() && runtime_of(device).works_beside_others(device);
-    };
+    auto is_beside = [](const Plan::Part& part) { return works_beside_others(part.plan->device); };
     if (std::ranges::any_of(parts.list, is_beside)) run_of_parts = ++runs;
   }
   ~NumberedRun() { run_of_parts = before_; }

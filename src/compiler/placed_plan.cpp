@@ -10,8 +10,6 @@
 namespace tn {
 namespace {
 
-bool plans_itself(Device device) { return !device.is_host() && runtime_of(device).plans_itself(); }
-
 /// For a device that will plan it: what a run gives and gets.
 Compilation unplanned(const GraphPart& part, const CompileOptions& options,
                       std::span<const Binding> sizes) {
@@ -37,8 +35,7 @@ Compilation unplanned(const GraphPart& part, const CompileOptions& options,
 std::vector<bool> donated_to(const PlacedGraph& placed, const GraphPart& part,
                              const std::vector<bool>& donated) {
   std::vector<int> readers(placed.graph.types.size());
-  bool is_beside =
-      !part.device.is_host() && runtime_of(part.device).works_beside_others(part.device);
+  bool is_beside = works_beside_others(part.device);
   size_t first = is_beside ? static_cast<size_t>(&part - placed.parts.data()) : 0;
   for (const GraphPart& each : std::span(placed.parts).subspan(first))
     for (Val v : each.in) ++readers[static_cast<size_t>(v)];

@@ -151,10 +151,6 @@ class Placer {
   }
   bool is_placed(const GraphOp& op) const { return op.op != &scalar_leaf && !is_copy(op); }
 
-  static bool works_beside_others(Device device) {
-    return !device.is_host() && runtime_of(device).works_beside_others(device);
-  }
-
   /// Sets of values, by number; 0 is the empty one. Early values are of stage 0. They are there
   /// before any late one, so a set that has late values has no others.
   class WaitSets {

@@ -49,6 +49,12 @@ DeviceRuntime& runtime_of(Device device) {
   return *its;
 }
 
+bool plans_itself(Device device) { return !device.is_host() && runtime_of(device).plans_itself(); }
+
+bool works_beside_others(Device device) {
+  return !device.is_host() && runtime_of(device).works_beside_others(device);
+}
+
 std::shared_ptr<const DevicePart> DeviceRuntime::part(Device, const Graph&, const CompileOptions&) {
   throw_internal("a device that plans its parts makes them");
 }

@@ -90,6 +90,10 @@ DeviceRuntime& runtime_of(Device device);
 /// The same, to give it work. An error in a child of fork whose parent has used such devices.
 DeviceRuntime& usable_runtime(Device device);
 
+/// What its runtime says. The host does neither.
+bool plans_itself(Device device);
+bool works_beside_others(Device device);
+
 /// Waits for the work of all devices.
 void synchronize_devices();
 
