@@ -109,10 +109,8 @@ class Mesh(contextlib.ContextDecorator):
         >>> mesh.at(stage=1).shape
         {'data': 2}
         """
-        name = self._name
-        for axis, coordinate in coordinates.items():
-            name = _core._mesh_at(name, axis, _integer("mesh", axis, coordinate))
-        return Mesh._named(name)
+        given = [(axis, _integer("mesh", axis, at)) for axis, at in coordinates.items()]
+        return Mesh._named(_core._mesh_at(self._name, given))
 
     @property
     def whole(self) -> Mesh:

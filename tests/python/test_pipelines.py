@@ -69,6 +69,13 @@ def test_a_part_of_a_mesh_is_a_mesh():
         assert tn.layout(tn.shard(tn.ones((4, 3)), "data")) == "f32[4,3] @[data,-]"
 
 
+def test_coordinates_in_one_call_make_one_device():
+    mesh = tn.Mesh(a=2, b=2, c=2)
+    one = mesh.at(a=0, b=1, c=1).device
+    assert one.index == mesh.device.index + 1
+    assert mesh.at(c=1).at(b=1).at(a=0).device == one
+
+
 def test_errors_of_parts():
     assert "'rows'" in message(lambda: MESH.at(rows=0))
     assert "there is no stage=2: the axis has 2 workers" in message(lambda: MESH.at(stage=2))

@@ -1,4 +1,5 @@
 // Meshes and the layouts of tensors.
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
@@ -31,9 +32,11 @@ std::vector<SizeTuple> mesh_axes(const std::string& device) {
 }
 
 /// The name of a part of a mesh.
-std::string mesh_at(const std::string& device, const std::string& axis, int64_t coordinate) {
+std::string mesh_at(const std::string& device,
+                    const std::vector<std::pair<std::string, int64_t>>& coordinates) {
   UserCall call;
-  Mesh part = mesh_of(Device(device)).at(axis, coordinate);
+  Mesh part = mesh_of(Device(device));
+  for (const auto& [axis, coordinate] : coordinates) part = part.at(axis, coordinate);
   nb::gil_scoped_release free;
   return to_text(device_of(part));
 }
@@ -91,7 +94,7 @@ nb::list block_list(nb::handle x) {
 void bind_meshes(nb::module_& m) {
   m.def("_mesh_device", mesh_device, nb::arg("sizes"));
   m.def("_mesh_axes", mesh_axes, nb::arg("device"));
-  m.def("_mesh_at", mesh_at, nb::arg("device"), nb::arg("axis"), nb::arg("coordinate"));
+  m.def("_mesh_at", mesh_at, nb::arg("device"), nb::arg("coordinates"));
   m.def("_mesh_whole", mesh_whole, nb::arg("device"));
   m.def("_mesh_fixed", mesh_fixed, nb::arg("device"));
   m.def("_shard", shard_tensor, nb::arg("x"), nb::arg("axes"), nb::arg("stored"),
