@@ -114,18 +114,23 @@ int find_axis(const Mesh& mesh, std::string_view name) {
 
 }  // namespace
 
+std::string coordinates_text(const Mesh& part) {
+  std::vector<std::string> fixed;
+  for (size_t t = 0; t < part.fixed.size(); ++t)
+    if (part.fixed[t] >= 0)
+      fixed.push_back(format("{}={}", part.whole_axes[t].name, part.fixed[t]));
+  return format("{}", join(fixed, ", "));
+}
+
 std::string to_text(const Mesh& mesh) {
-  std::vector<std::string> axes, fixed;
+  std::vector<std::string> axes;
   for (const MeshAxis& axis : mesh.axes) {
     axes.push_back(format("{}={}", axis.name, axis.size));
     if (axis.parts != axis.size) axes.back() += format(":{}", axis.parts);
   }
   std::string text = format("{}", join(axes, ", "));
   if (!mesh.is_part()) return text;
-  for (size_t t = 0; t < mesh.fixed.size(); ++t)
-    if (mesh.fixed[t] >= 0)
-      fixed.push_back(format("{}={}", mesh.whole_axes[t].name, mesh.fixed[t]));
-  return format("{}{}at {} of {}", text, text.empty() ? "" : " ", join(fixed, ", "),
+  return format("{}{}at {} of {}", text, text.empty() ? "" : " ", coordinates_text(mesh),
                 to_text(mesh.whole()));
 }
 

@@ -47,6 +47,8 @@ int64_t local_radix(const Mesh& mesh, const Layout& layout, int axis, Digit digi
 Shape local_shape(const Mesh& mesh, const Layout& layout, Shape shape);
 TypeRef local_type(const Mesh& mesh, const Layout& layout, TypeRef type);
 
+/// "stage=0": where in the whole mesh a part is.
+std::string coordinates_text(const Mesh& part);
 /// From "data=4, model=2:8".
 Mesh parse_mesh(std::string_view text);
 /// "@[data,-,model:3]": a dimension has "-", or axes with their radix where it is not 1, joined by

@@ -175,7 +175,10 @@ std::optional<Type> parse_type(std::string_view& text) {
   text.remove_prefix(close + 1);
   if (text.starts_with('@')) {
     constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz0123456789:";
-    std::string_view name = text.substr(1, text.find_first_not_of(kLetters, 1) - 1);
+    size_t end = std::min(text.find_first_not_of(kLetters, 1), text.size());
+    if (text.substr(end).starts_with(".at("))
+      end = std::min(text.find(')', end), text.size() - 1) + 1;
+    std::string_view name = text.substr(1, end - 1);
     type.device = Device(name);
     text.remove_prefix(1 + name.size());
   }

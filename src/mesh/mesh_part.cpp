@@ -65,14 +65,17 @@ MeshPart::MeshPart(MeshWorld& world, const Graph& graph, const CompileOptions& o
 std::shared_ptr<const WorkerPlan> MeshPart::plan_to_run(std::span<const Division* const> in) const {
   int64_t limit = options_.memory_limit;  // all processes refuse the same runs
   std::shared_ptr<const WorkerPlan> plan = plan_for(in, world_.here() > 0 || limit > 0);
-  if (limit && plan->needed > limit)
+  if (limit && plan->needed > limit) {
+    std::string place = world_.mesh().is_part() ? format(" of {}", world_.name()) : "";
     fail(Fault::memory,
          Hint{"divide more: tn.shard of the batch, tn.stored of parameters, more workers; or use "
               "smaller batches, or raise memory_limit",
               "divide more: tn::shard of the batch, tn::stored of parameters, more workers; or use "
               "smaller batches, or raise memory_limit"},
          "compile: {}",
-         over_limit_text(memory_report(*plan->made.plan), limit, options_.effort, " of a worker"));
+         over_limit_text(memory_report(*plan->made.plan), limit, options_.effort,
+                         " of a worker" + place));
+  }
   return plan;
 }
 

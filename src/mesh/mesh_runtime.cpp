@@ -85,12 +85,13 @@ class Patience {
 thread_local Patience* Patience::current = nullptr;
 
 /// With the lines of the program, which this thread may look up.
-[[noreturn]] void fail_not_met(const workers::NotMet& error) {
+[[noreturn]] void fail_not_met(const workers::NotMet& error, const MeshWorld& world) {
   std::string text = error.text([](uint64_t loc) {
     std::string line = to_text(Loc{loc});
     size_t folder = line.rfind('/', line.find(", in "));
     return folder == line.npos ? line : line.substr(folder + 1);
   });
+  if (world.mesh().is_part()) text += format("; they are workers of {}", world.name());
   if (std::string at = to_text(Loc{error.loc()}); !at.empty()) text += format("\n  at {}", at);
   log_error_site(ErrorSite::here());
   throw WorkerFailed(text +
@@ -162,6 +163,8 @@ int MeshRuntime::count() const {
   return static_cast<int>(worlds_.size());
 }
 
+std::string MeshRuntime::name(Device device) const { return world(device).name(); }
+
 bool MeshRuntime::owns(Device device) const {
   return !device.is_host() && &runtime_of(device) == this;
 }
@@ -195,7 +198,9 @@ int MeshRuntime::number_of(const Mesh& mesh) {
   for (size_t i = 0; i < worlds_.size(); ++i)
     if (worlds_[i]->mesh() == mesh) return static_cast<int>(i);
   if (worlds_.size() == kMostMeshes) fail("mesh: a program has at most {} meshes", kMostMeshes);
-  worlds_.push_back(std::make_unique<MeshWorld>(mesh, rank_of_process(), whole));
+  std::string name = whole ? format("{}.at({})", whole->name(), coordinates_text(mesh))
+                           : format("{}:{}", kind(), worlds_.size());
+  worlds_.push_back(std::make_unique<MeshWorld>(mesh, std::move(name), rank_of_process(), whole));
   auto number = static_cast<int>(worlds_.size()) - 1;
   lock.unlock();
   if (rank_of_process() >= 0 && !whole) agree_on_random_state();
@@ -318,7 +323,7 @@ void MeshRuntime::run(const std::shared_ptr<const PlacedPlan>& placed,
       run_worker(*plan->made.plan, scalars, runs[static_cast<size_t>(w)]);
     });
   } catch (const workers::NotMet& error) {
-    fail_not_met(error);
+    fail_not_met(error, there);
   } catch (const Error&) {
     auto failed = std::ranges::find(runs, true, &WorkerRun::failed);
     if (failed != runs.end() && failed->at)

@@ -11,6 +11,7 @@ namespace tn::mesh {
 class MeshRuntime final : public DeviceRuntime {
  public:
   std::string_view kind() const override { return "mesh"; }
+  std::string name(Device device) const override;
   int count() const override;
   Target target(Device device) const override;
   BufferRef allocate(Device device, size_t bytes) override;

@@ -116,12 +116,12 @@ void fail_not_here(std::string_view who, const MeshWorld& world) {
             "their hosts, if every worker calls it",
             "x.to(mesh), the whole mesh, brings it to all processes; tn::gather(x) to their hosts, "
             "if every worker calls it"},
-       "{}: this process holds nothing of the tensor, which lies on a part of the mesh: {}", who,
-       to_text(world.mesh()));
+       "{}: this process holds nothing of the tensor, which lies on {}", who, world.name());
 }
 
-MeshWorld::MeshWorld(Mesh mesh, int rank, MeshWorld* whole)
+MeshWorld::MeshWorld(Mesh mesh, std::string name, int rank, MeshWorld* whole)
     : mesh_(std::move(mesh)),
+      name_(std::move(name)),
       rank_(rank),
       first_(rank < 0 ? 0 : static_cast<int>(worker_of_part(mesh_, rank))),
       waits_(here()) {

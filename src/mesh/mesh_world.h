@@ -17,9 +17,11 @@ class MeshWorld {
  public:
   /// `rank`: of this process among those of the launcher; -1: workers are threads. `whole`: the
   /// mesh that it is a part of, or null.
-  MeshWorld(Mesh mesh, int rank, MeshWorld* whole);
+  MeshWorld(Mesh mesh, std::string name, int rank, MeshWorld* whole);
 
   const Mesh& mesh() const { return mesh_; }
+  /// "mesh:0", and of its parts "mesh:0.at(stage=1)", as in the user's program.
+  const std::string& name() const { return name_; }
   bool is_threads() const { return rank_ < 0; }
   /// Workers that run in this process, and the number in the mesh of the first.
   int here() const { return is_threads() ? static_cast<int>(mesh_.workers()) : first_ >= 0; }
@@ -41,6 +43,7 @@ class MeshWorld {
   void stop_all();
 
   Mesh mesh_;
+  std::string name_;
   int rank_, first_;
   std::mutex mutex_;  // of `divisions_`
   std::vector<std::unique_ptr<Division>> divisions_;

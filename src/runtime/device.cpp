@@ -55,6 +55,10 @@ bool works_beside_others(Device device) {
   return !device.is_host() && runtime_of(device).works_beside_others(device);
 }
 
+std::string DeviceRuntime::name(Device device) const {
+  return format("{}:{}", kind(), device.index);
+}
+
 std::shared_ptr<const DevicePart> DeviceRuntime::part(Device, const Graph&, const CompileOptions&) {
   throw_internal("a device that plans its parts makes them");
 }
@@ -83,7 +87,12 @@ DeviceRuntime& usable_runtime(Device device) {
     std::string_view digits = name.substr(std::min(wanted.size() + 1, name.size()));
     auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
     bool is_number = error == std::errc() && end == digits.data() + digits.size();
-    if (!is_number && name.size() > wanted.size()) break;
+    if (!is_number && name.size() > wanted.size()) {
+      for (int i = 0; i < count_of(k); ++i)
+        if (Device one(static_cast<uint8_t>(k), static_cast<uint8_t>(i)); to_text(one) == name)
+          return one;
+      break;
+    }
     if (k > 0 && count_of(k) == 0) fail("{}: {}: {}", who, name, kinds[k].load()->why_none());
     if (number >= static_cast<unsigned>(count_of(k))) break;
     return {static_cast<uint8_t>(k), static_cast<uint8_t>(number)};
@@ -93,8 +102,7 @@ DeviceRuntime& usable_runtime(Device device) {
 }
 
 std::string to_text(Device device) {
-  if (device.is_host()) return "cpu";
-  return format("{}:{}", runtime_of(device).kind(), device.index);
+  return device.is_host() ? "cpu" : runtime_of(device).name(device);
 }
 
 [[gnu::cold]] std::vector<Device> devices() {

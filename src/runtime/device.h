@@ -33,6 +33,8 @@ class DeviceRuntime {
  public:
   virtual ~DeviceRuntime() = default;
   virtual std::string_view kind() const = 0;  // "cuda"
+  /// "cuda:1"; `device_named` finds a device of this name.
+  virtual std::string name(Device device) const;
   virtual int count() const = 0;
   /// What plans for it are made for.
   virtual Target target(Device device) const = 0;

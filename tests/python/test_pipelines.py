@@ -69,6 +69,34 @@ def test_a_part_of_a_mesh_is_a_mesh():
         assert tn.layout(tn.shard(tn.ones((4, 3)), "data")) == "f32[4,3] @[data,-]"
 
 
+def test_a_part_is_named_as_in_the_program():
+    mesh = tn.Mesh(rows=2, columns=2)
+    part, one = mesh.at(columns=1), mesh.at(rows=1, columns=0)
+    whole = str(mesh.device)
+    assert str(part.device) == f"{whole}.at(columns=1)"
+    assert str(one.device) == f"{whole}.at(rows=1, columns=0)"
+    for device in (part.device, one.device):
+        assert tn.Device(str(device)) == device and str(device) in repr(device)
+        assert tn.ones(2, device=str(device)).device == device
+    a, b = tn.place(tn.ones(2), part), tn.place(tn.ones(2), one)
+    text = message(lambda: a + b, tn.Error)
+    assert f"operands are on {part.device} and {one.device}: f32[2]@{part.device} and" in text
+    assert f"device='{part.device}'" in repr(a)
+    with pytest.raises(tn.Error, match="no such device"):
+        tn.Device(f"{whole}.at(columns=7)")
+    f = tn.compile(lambda x: (tn.place(x, part) + 1).to(mesh))
+    f(tn.ones(2, device=mesh))
+    assert f"on {part.device}:" in f.show("plan")
+
+    def some_sum(x):
+        is_first = tn.distributed.axis_index("rows") == 0
+        return tn.cond(is_first, lambda x: tn.distributed.all_sum(x, axis="rows"), lambda x: x, x)
+
+    f = tn.shard_map(some_sum, part, in_specs=("rows",), out_specs="rows")
+    text = message(lambda: tn.eval(f(tn.ones(4))), tn.WorkerFailed)
+    assert f"has ended without it; they are workers of {part.device}\n" in text
+
+
 def test_coordinates_in_one_call_make_one_device():
     mesh = tn.Mesh(a=2, b=2, c=2)
     one = mesh.at(a=0, b=1, c=1).device
