@@ -4,6 +4,7 @@
 #include <map>
 
 #include "backend/launcher.h"
+#include "base/function_ref.h"
 #include "runtime/device.h"
 
 namespace tn {
@@ -46,6 +47,60 @@ class NumberedRun {
   uint64_t before_;
 };
 
+/// The values of a run, and their copies on other devices.
+class Values {
+ public:
+  using Copy = FunctionRef<Bound(Device device, const Bound& value, int64_t bytes)>;
+  Values(const Plan& plan, std::span<const Bound> inputs, Copy copy)
+      : inputs_(inputs), made_(plan.parts->devices.size()), copy_(copy) {
+    std::ranges::copy(plan.constants, made_.begin() + plan.inputs);
+  }
+  Bound at(int32_t value, Device device, int64_t bytes) {
+    const Bound& own = static_cast<size_t>(value) < inputs_.size()
+                           ? inputs_[static_cast<size_t>(value)]
+                           : made_[static_cast<size_t>(value)];
+    if (own.buffer->device == device) return own;
+    auto number = static_cast<uint16_t>(device.kind << 8 | device.index);
+    Bound& copy = copies_[{value, number}];
+    if (!copy.buffer) copy = copy_(device, own, bytes);
+    return copy;
+  }
+  void put(const std::vector<int32_t>& numbers, std::vector<Bound>& values) {
+    for (size_t i = 0; i < values.size(); ++i)
+      made_[static_cast<size_t>(numbers[i])] = std::move(values[i]);
+  }
+  void drop(int32_t value) {
+    made_[static_cast<size_t>(value)] = {};
+    copies_.erase(copies_.lower_bound({value, 0}), copies_.upper_bound({value, UINT16_MAX}));
+  }
+
+ private:
+  std::span<const Bound> inputs_;
+  std::vector<Bound> made_;  // but not inputs, which stay where they are
+  std::map<std::pair<int32_t, uint16_t>, Bound> copies_;
+  Copy copy_;
+};
+
+/// Where devices plan their parts: makes the plans of all parts before one runs, because a part
+/// may overwrite a donated input, and a later one may be refused.
+void plan_parts(const Plan& plan, std::span<const Bound> inputs) {
+  const Plan::Parts& parts = *plan.parts;
+  auto plans = [](const Plan::Part& part) { return plans_itself(part.plan->device); };
+  if (std::ranges::none_of(parts.list, plans)) return;
+  const Bound of_host{allocate(0), 0};
+  auto outline = [&](Device device, const Bound& value, int64_t) {
+    return plans_itself(device) ? runtime_of(device).outline(device, value) : of_host;
+  };
+  Values values(plan, inputs, outline);
+  for (const Plan::Part& part : parts.list) {
+    std::vector<Bound> in, out(part.out.size(), of_host);
+    for (size_t i = 0; i < part.in.size(); ++i)
+      in.push_back(values.at(part.in[i], part.plan->device, part.in_bytes[i]));
+    if (plans(part)) runtime_of(part.plan->device).plan(*part.plan, in, out);
+    values.put(part.out, out);
+  }
+}
+
 }  // namespace
 
 thread_local uint64_t run_of_parts = 0;
@@ -55,21 +110,14 @@ void run_parts(const Plan& plan, std::span<const Bound> inputs, const Scalar* sc
   const Plan::Parts& parts = *plan.parts;
   if (parts.is_whole) return run(parts.list[0].plan, inputs, scalars, outputs, overwritten);
   NumberedRun numbered(parts);
-  std::vector<Bound> values(
-      parts.devices.size());  // but those of inputs, which stay where they are
-  std::ranges::copy(plan.constants, values.begin() + plan.inputs);
-  std::map<std::pair<int32_t, uint16_t>, Bound> copies;
-  auto at = [&](int32_t value, Device device, int64_t bytes) {
-    const Bound& own = value < plan.inputs ? inputs[static_cast<size_t>(value)]
-                                           : values[static_cast<size_t>(value)];
-    if (own.buffer->device == device) return own;
-    auto number = static_cast<uint16_t>(device.kind << 8 | device.index);
-    Bound& copy = copies[{value, number}];
-    if (!copy.buffer) copy = copy_to(device, own, static_cast<size_t>(bytes));
-    return copy;
+  plan_parts(plan, inputs);
+  auto copy = [](Device device, const Bound& value, int64_t bytes) {
+    return copy_to(device, value, static_cast<size_t>(bytes));
   };
+  Values values(plan, inputs, copy);
   for (const Plan::Part& part : parts.list) {
-    for (const Plan::Wanted& wanted : part.fetched) at(wanted.value, wanted.device, wanted.bytes);
+    for (const Plan::Wanted& wanted : part.fetched)
+      values.at(wanted.value, wanted.device, wanted.bytes);
     std::vector<Bound> in, out(part.out.size());
     in.reserve(part.in.size());
     const auto& donated = part.plan->plan->donated;
@@ -78,21 +126,17 @@ void run_parts(const Plan& plan, std::span<const Bound> inputs, const Scalar* sc
       if (i < donated.size() && donated[i] > 0)
         lent.add(inputs[static_cast<size_t>(part.in[i])]);
       else
-        in.push_back(at(part.in[i], part.plan->device, part.in_bytes[i]));
+        in.push_back(values.at(part.in[i], part.plan->device, part.in_bytes[i]));
     std::vector<Scalar> numbers;
     for (int32_t number : part.scalars) numbers.push_back(scalars[number]);
     run(part.plan, in, numbers.data(), out, overwritten);
     if (!lent.empty() && overwritten) *overwritten = true;  // whatever a later part does
-    for (size_t i = 0; i < out.size(); ++i)
-      values[static_cast<size_t>(part.out[i])] = std::move(out[i]);
-    for (int32_t value : part.dropped) {
-      values[static_cast<size_t>(value)] = {};
-      copies.erase(copies.lower_bound({value, 0}), copies.upper_bound({value, UINT16_MAX}));
-    }
+    values.put(part.out, out);
+    for (int32_t value : part.dropped) values.drop(value);
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
     const Plan::Wanted& wanted = parts.outputs[i];
-    outputs[i] = at(wanted.value, wanted.device, wanted.bytes);
+    outputs[i] = values.at(wanted.value, wanted.device, wanted.bytes);
   }
 }
 

@@ -283,6 +283,50 @@ std::shared_ptr<const DevicePart> MeshRuntime::part(Device device, const Graph& 
   return std::make_shared<MeshPart>(world(device), graph, options);
 }
 
+/// The plan of a run with these inputs. It fails if the run is refused.
+std::shared_ptr<const WorkerPlan> MeshRuntime::plan_of(const PlacedPlan& placed,
+                                                       std::span<const Bound> inputs) {
+  const auto& part = static_cast<const MeshPart&>(*placed.plan->unplanned);
+  std::vector<const Division*> divisions;
+  auto see = [&](const Bound& given) {
+    if (given.buffer->device.is_host()) return divisions.push_back(part.world().whole());
+    wait(*given.buffer);
+    divisions.push_back(value_in(*given.buffer).division);
+  };
+  for (const Bound& given : inputs) see(given);
+  for (const Bound& given : placed.constants) see(given);
+  return part.plan_to_run(divisions);
+}
+
+/// A result without its blocks.
+static MeshValue result(const MeshPart& part, const WorkerPlan& plan, size_t i) {
+  TypeRef type = part.output(i);
+  return {plan.out[i], type->shape, static_cast<int64_t>(size_of(type->dtype)), {}};
+}
+
+void MeshRuntime::plan(const PlacedPlan& placed, std::span<const Bound> inputs,
+                       std::span<Bound> outputs) {
+  if (!placed.plan->unplanned) {  // the host runs it, and results are whole
+    for (Bound& out : outputs) out = outline(placed.device, out);
+    return;
+  }
+  const auto& part = static_cast<const MeshPart&>(*placed.plan->unplanned);
+  std::shared_ptr<const WorkerPlan> made = plan_of(placed, inputs);
+  for (size_t i = 0; i < outputs.size(); ++i)
+    outputs[i] = {make_buffer(placed.device, 0, result(part, *made, i)), 0};
+}
+
+Bound MeshRuntime::outline(Device device, const Bound& value) const {
+  MeshValue made;
+  MeshWorld& there = world(device);
+  Device from = value.buffer->device;
+  bool is_move = copies_directly(from, device);
+  made.division = is_move ? moved_division(world(from).mesh(), *value_in(*value.buffer).division,
+                                           there)
+                          : there.whole();
+  return {make_buffer(device, 0, std::move(made)), 0};
+}
+
 void MeshRuntime::run(const std::shared_ptr<const PlacedPlan>& placed,
                       std::span<const Bound> inputs, const Scalar* scalars,
                       std::span<Bound> outputs, bool*) {
@@ -290,15 +334,7 @@ void MeshRuntime::run(const std::shared_ptr<const PlacedPlan>& placed,
   if (!outer.unplanned) return run_whole(*placed, inputs, scalars, outputs);
   const auto& part = static_cast<const MeshPart&>(*outer.unplanned);
   MeshWorld& there = part.world();
-  std::vector<const Division*> divisions;
-  auto see = [&](const Bound& given) {
-    if (given.buffer->device.is_host()) return divisions.push_back(there.whole());
-    wait(*given.buffer);
-    divisions.push_back(value_in(*given.buffer).division);
-  };
-  for (const Bound& given : inputs) see(given);
-  for (const Bound& given : placed->constants) see(given);
-  std::shared_ptr<const WorkerPlan> plan = part.plan_to_run(divisions);
+  std::shared_ptr<const WorkerPlan> plan = plan_of(*placed, inputs);
 
   std::vector<WorkerRun> runs(static_cast<size_t>(there.here()));
   Taken taken(runs);
@@ -332,10 +368,9 @@ void MeshRuntime::run(const std::shared_ptr<const PlacedPlan>& placed,
   }
   taken.done = true;
   for (size_t i = 0; i < outputs.size(); ++i) {
-    TypeRef type = part.output(i);
-    MeshValue value{plan->out[i], type->shape, static_cast<int64_t>(size_of(type->dtype)), {}};
+    MeshValue value = result(part, *plan, i);
     for (WorkerRun& run : runs) value.blocks.push_back(std::move(run.out[i]));
-    auto bytes = static_cast<size_t>(type->bytes());
+    auto bytes = static_cast<size_t>(part.output(i)->bytes());
     outputs[i] = {make_buffer(placed->device, bytes, std::move(value)), 0};
   }
 }

@@ -28,6 +28,9 @@ class MeshRuntime final : public DeviceRuntime {
   bool is_readable(const Buffer& buffer) const override;
   std::shared_ptr<const DevicePart> part(Device device, const Graph& graph,
                                          const CompileOptions& options) override;
+  void plan(const PlacedPlan& placed, std::span<const Bound> inputs,
+            std::span<Bound> outputs) override;
+  Bound outline(Device device, const Bound& value) const override;
 
   /// The number of a mesh, which is made if there is none that is equal.
   int number_of(const Mesh& mesh);
@@ -35,6 +38,9 @@ class MeshRuntime final : public DeviceRuntime {
   bool owns(Device device) const;
 
  private:
+  std::shared_ptr<const WorkerPlan> plan_of(const PlacedPlan& placed,
+                                            std::span<const Bound> inputs);
+
   mutable std::mutex mutex_;
   std::vector<std::unique_ptr<MeshWorld>> worlds_;
 };

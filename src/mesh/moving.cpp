@@ -15,28 +15,13 @@ char* bytes_of(const Bound& block) {
   return static_cast<char*>(host_address(*block.buffer)) + block.offset;
 }
 
-/// How a value is divided after it has moved.
-Division moved_division(const Mesh& from, const Division& division, const Mesh& to) {
-  Division made{Layout(to), 0};
-  for (int t = 0; t < to.count(); ++t) {
-    int there = from.find(to[t].name);
-    if (there < 0) continue;
-    made.layout[t] = division.layout[there];
-    made.layout.stored |= static_cast<uint32_t>(division.layout.is_stored(there)) << t;
-    made.parameters |= (division.parameters >> there & 1) << t;
-  }
-  return made;
-}
-
 /// One value on its way.
 class Moving {
  public:
   Moving(MeshWorld& from, const MeshValue& value, int64_t offset, size_t bytes, MeshWorld& to)
       : from_(from), to_(to), value_(value), offset_(offset), bytes_(bytes) {
-    made_ = {to.intern(moved_division(from.mesh(), *value.division, to.mesh())),
-             value.shape,
-             value.element_bytes,
-             {}};
+    made_ = {
+        moved_division(from.mesh(), *value.division, to), value.shape, value.element_bytes, {}};
     invariant(offset == 0 || value.division->layout.is_whole(),
               "mesh: a view into a divided tensor");
     block_bytes_ = bytes;
@@ -145,6 +130,19 @@ class Moving {
 };
 
 }  // namespace
+
+const Division* moved_division(const Mesh& from, const Division& division, MeshWorld& to) {
+  const Mesh& mesh = to.mesh();
+  Division made{Layout(mesh), 0};
+  for (int t = 0; t < mesh.count(); ++t) {
+    int there = from.find(mesh[t].name);
+    if (there < 0) continue;
+    made.layout[t] = division.layout[there];
+    made.layout.stored |= static_cast<uint32_t>(division.layout.is_stored(there)) << t;
+    made.parameters |= (division.parameters >> there & 1) << t;
+  }
+  return to.intern(std::move(made));
+}
 
 MeshValue moved(MeshWorld& from, const MeshValue& value, int64_t offset, size_t bytes,
                 MeshWorld& to) {

@@ -73,6 +73,11 @@ class DeviceRuntime {
   /// Such a part, of constant sizes; the constants of the options are among its inputs.
   virtual std::shared_ptr<const DevicePart> part(Device device, const Graph& graph,
                                                  const CompileOptions& options);
+  /// The plan of such a part for a run with these inputs, and how its results will lie. Fails where
+  /// the run would be refused. Inputs and results may be without data.
+  virtual void plan(const PlacedPlan&, std::span<const Bound>, std::span<Bound>) {}
+  /// A value without data that lies as a copy of `value` on such a device would.
+  virtual Bound outline(Device, const Bound& value) const { return value; }
 
   /// Whether this process may use it: a child of fork may not if its parent did.
   bool is_usable() const;

@@ -431,6 +431,26 @@ def test_a_report_of_one_process_sends_nothing(tmp_path):
     assert run(tmp_path, program, "dict(stage=2)", 2) == "9.0 12.0\n" * 2
 
 
+def test_a_refused_part_leaves_donated_state():
+    first, last = MESH.at(stage=0), MESH.at(stage=1)
+    state = {"count": tn.place(tn.zeros(1000), first)}
+    tn.eval(state["count"])
+
+    def step(rows):
+        state["count"] = state["count"] + 1  # which the first part overwrites
+        total = tn.place(state["count"].sum(), last)
+        return tn.sort(total + tn.place(rows, last))
+
+    compiled = tn.compile(step, inputs=[state], outputs=[state], memory_limit="100KB")
+    assert compiled(tn.arange(4.0)).shape == (4,)
+    with pytest.raises(MemoryError) as caught:
+        compiled(tn.arange(100000.0))
+    assert f"the smallest peak of a worker of {last.device} is" in str(caught.value)
+    assert state["count"].tolist() == [1.0] * 1000
+    compiled(tn.arange(4.0))
+    assert state["count"].tolist() == [2.0] * 1000
+
+
 @pytest.mark.parametrize("compiled", [False, True])
 def test_the_norm_of_gradients_is_that_of_all_stages(compiled):
     def loss_of(pipe, x, y):
