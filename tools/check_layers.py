@@ -28,7 +28,7 @@ MAY_SEE = {  # folder of src/: what it may include, besides itself and the publi
     "observe": BELOW_COMPILER + " compiler executable mesh workers",
     "eval": BELOW_EVAL,
     "functions": BELOW_EVAL + " eval workers",
-    "files": "base runtime storage ir eval",
+    "files": "base runtime storage ir mesh eval",
     "nn": "base ir ops transforms",
     "model": BELOW_EVAL + " eval functions nn",
     "cli": BELOW_EVAL + " eval functions files nn model workers",

@@ -10,7 +10,9 @@
 #include "files/safetensors.h"
 #include "ir/place.h"
 #include "ir/type.h"
+#include "mesh/processes.h"
 #include "storage/atomic_file.h"
+#include "tenon/mesh.h"
 
 namespace tn {
 namespace {
@@ -87,7 +89,8 @@ class Layout {
   void write(Sink sink) const {
     sink(header_.data(), header_.size());
     for (size_t i : order_) {
-      Tensor x = tensors_[i].second.to(Device());
+      const Tensor& given = tensors_[i].second;
+      Tensor x = mesh::is_spread(given) ? gather(given) : given.to(Device());
       auto* from = static_cast<const char*>(x.data());
       for (auto rest = static_cast<size_t>(x.bytes()); rest > 0;) {
         stop_if_asked();
@@ -129,6 +132,41 @@ class Layout {
   std::string header_;
 };
 
+/// A file that the first process writes for all, where they share tensors. It takes part in the
+/// gathers to their end, also if it cannot write, and then all of them fail.
+class SharedFile {
+ public:
+  SharedFile(const std::string& path, uint64_t bytes, bool is_shared)
+      : path_(path), is_shared_(is_shared) {
+    attempt([&] { file_.emplace(path, bytes); });
+  }
+  void write(const void* data, size_t bytes) {
+    attempt([&] { file_->write(data, bytes); });
+  }
+  void commit() {
+    attempt([&] { file_->commit(); });
+    bool is_written = !is_shared_ || mesh::said_by_first(!failure_);
+    if (failure_) std::rethrow_exception(failure_);
+    if (!is_written) fail("save: worker 0 could not write {}", path_);
+  }
+
+ private:
+  void attempt(FunctionRef<void()> work) {
+    if (failure_ || (is_shared_ && mesh::rank_of_process() > 0)) return;
+    try {
+      work();
+    } catch (const Error&) {
+      if (!is_shared_) throw;
+      failure_ = std::current_exception();
+    }
+  }
+
+  std::string path_;
+  bool is_shared_;
+  std::optional<AtomicFile> file_;
+  std::exception_ptr failure_;
+};
+
 /// In one run.
 void compute(const NamedTensors& tensors) {
   Tensors all;
@@ -160,7 +198,8 @@ void save_safetensors(const std::string& path, const NamedTensors& tensors,
   HostUnlocked unlocked;
   compute(tensors);
   Layout layout(tensors, metadata);
-  AtomicFile file(path, layout.bytes());
+  auto is_spread = [](const auto& named) { return mesh::is_spread(named.second); };
+  SharedFile file(path, layout.bytes(), std::ranges::any_of(tensors, is_spread));
   layout.write([&](const void* data, size_t bytes) { file.write(data, bytes); });
   file.commit();
 }

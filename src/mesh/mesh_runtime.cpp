@@ -132,14 +132,6 @@ void run_whole(const PlacedPlan& placed, std::span<const Bound> inputs, const Sc
 
 }  // namespace
 
-int rank_of_process() {
-  static const int rank = [] {
-    const workers::Transport& all = workers::group(workers::kWorld);
-    return all.size() > 1 ? all.rank() : -1;
-  }();
-  return rank;
-}
-
 MeshRuntime& runtime() {
   static auto& only = []() -> MeshRuntime& {
     auto& made = *new MeshRuntime;

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "mesh/mesh_part.h"
+#include "mesh/processes.h"
 #include "runtime/device.h"
 
 namespace tn::mesh {
@@ -49,8 +50,5 @@ class MeshRuntime final : public DeviceRuntime {
 MeshRuntime& runtime();
 /// The kind of its devices.
 uint8_t kind_number();
-
-/// The rank of this process under a launcher; -1: workers are threads.
-int rank_of_process();
 
 }  // namespace tn::mesh

@@ -387,6 +387,59 @@ def test_processes_read_what_comes_back_from_a_part(tmp_path):
     assert out.replace("np.float32(56.0)", "56.0").replace("np.True_", "True") == f"{found}\n" * 4
 
 
+def test_processes_save_one_file(tmp_path):
+    program = """
+    import os
+    import tenon as tn
+    from tenon import nn, optim
+    mesh = tn.Mesh(**eval(os.environ["SIZES"]))
+    path = os.path.dirname(os.path.abspath(__file__))
+    weights, checkpoint = path + "/w.safetensors", path + "/c.safetensors"
+    rank = tn.distributed.init().rank()
+
+    def made():
+        with mesh:
+            stages = [nn.Linear(4, 8), nn.Linear(8, 2)]
+            pipe = tn.pipeline([tn.place(s, mesh.at(stage=k)) for k, s in enumerate(stages)],
+                               microbatches=2)
+            nn.shard(pipe, {"*.weight": "data"})
+            optimizer = optim.AdamW(learning_rate=0.1)
+            optimizer.init(pipe.parameters())
+            return pipe, optimizer
+
+    def bits(pipe):
+        return [tn.distributed.gather(w).tolist() for w in tn.tree.leaves(pipe)]
+
+    pipe, optimizer = made()
+    wanted = bits(pipe)
+    pipe.save_weights(weights)
+    os.path.exists(weights) or os._exit(1)  # it is there when the call returns
+    tn.save_checkpoint(checkpoint, pipe=pipe, optimizer=optimizer, epoch=3)
+    lines = []
+    for load in ("weights", "checkpoint"):
+        other, optimizer = made()
+        differs = bits(other) != wanted
+        if load == "weights":
+            other.load_weights(weights)
+        else:
+            rest = tn.load_checkpoint(checkpoint, pipe=other, optimizer=optimizer)
+            lines.append(rest["epoch"])
+        lines.append((differs, bits(other) == wanted))
+    lines.append(len(tn.load(weights)))
+    try:
+        pipe.save_weights(path + "/none/w.safetensors")
+    except tn.Error as error:
+        lines.append(str(error).split("\\n")[0].replace(path, ""))
+    os.write(1, (f"{rank} {lines}\\n").encode())
+    """
+    out = sorted(run(tmp_path, program, "dict(stage=2, data=2)", 4).splitlines())
+    for rank, line in enumerate(out):
+        assert line.startswith(f"{rank} [(True, True), 3, (True, True), 4, "), line
+        whose = "folder" if rank == 0 else "worker 0 could not write /none/w.safetensors"
+        assert whose in line, line
+    assert sorted(tn.load(tmp_path / "w.safetensors")["stages.0.weight"].shape) == [4, 8]
+
+
 def test_messages_of_a_failed_run_are_not_taken_by_the_next(tmp_path):
     program = """
     import os

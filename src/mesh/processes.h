@@ -1,0 +1,17 @@
+#pragma once
+// The processes of a launcher, of which each is a worker: what they read and decide together.
+#include "tenon/tensor.h"
+
+namespace tn::mesh {
+
+/// The rank of this process under a launcher; -1: workers are threads.
+int rank_of_process();
+
+/// Whether a tensor is divided among processes, or lies on a part of their mesh: all of them must
+/// take part in reading it. Computes it first.
+bool is_spread(const Tensor& x);
+
+/// What the first process says, on all of them, which all call it.
+bool said_by_first(bool own);
+
+}  // namespace tn::mesh
