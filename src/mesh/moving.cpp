@@ -5,7 +5,8 @@
 
 #include "backend/launcher.h"
 #include "base/error.h"
-#include "runtime/buffer.h"
+#include "runtime/device.h"
+#include "workers/worker_watch.h"
 #include "workers/world.h"
 
 namespace tn::mesh {
@@ -113,13 +114,20 @@ class Moving {
                                     .run = run_of_parts};
     if (is_mine) {
       message.peer = receiver, message.in = bytes_of(block);
-      world.send(message);
+      transfer(message, [&] { world.send(message); });
       return {};
     }
     block = {allocate(block_bytes_), 0};
     message.kind = workers::Collective::recv, message.peer = sender, message.out = bytes_of(block);
-    world.receive(message);
+    transfer(message, [&] { world.receive(message); });
     return block;
+  }
+
+  /// Its time is time of a worker, as that of the runs before and after it.
+  static void transfer(const workers::CollectiveCall& message, FunctionRef<void()> work) {
+    uint64_t began = workers::workers_are_watched() ? event_time() : 0;
+    watched(workers::kWorld, 2, message, work);
+    if (began) workers::totals_of(worker_now()).running += event_time() - began;
   }
 
   MeshWorld &from_, &to_;

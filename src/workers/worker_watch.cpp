@@ -39,7 +39,10 @@ uint64_t bytes_of(const CollectiveCall& call, int size) {
 }
 
 Peers peers_of(std::string_view group, int size, const CollectiveCall& call) {
-  if (call.kind == Collective::send || call.kind == Collective::recv) return {-1, 1, 2};
+  bool is_message = call.kind == Collective::send || call.kind == Collective::recv;
+  int own = std::max(worker_now(), 0);
+  if (is_message && group == kWorld) return {own, call.peer - own, 2};
+  if (is_message) return {-1, 1, 2};
   for (const LocalGroup& local : local_groups)
     if (local.name == group) return {local.first, local.step, size};
   return {group == kWorld ? 0 : -1, 1, size};

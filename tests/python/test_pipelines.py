@@ -11,6 +11,8 @@ import pytest
 
 import tenon as tn
 from tenon import nn, optim
+from tenon.watching import log_reader
+from tenon.watching.worker_lanes import meetings
 
 MESH = tn.Mesh(stage=2, data=2)
 X = tn.random.normal((32, 6), key=tn.random.key(1))
@@ -438,6 +440,34 @@ def test_processes_save_one_file(tmp_path):
         whose = "folder" if rank == 0 else "worker 0 could not write /none/w.safetensors"
         assert whose in line, line
     assert sorted(tn.load(tmp_path / "w.safetensors")["stages.0.weight"].shape) == [4, 8]
+
+
+def test_transfers_of_processes_are_counted_and_logged(tmp_path):
+    program = """
+    import os
+    import tenon as tn
+    mesh = tn.Mesh(**eval(os.environ["SIZES"]))
+    rank = tn.distributed.init().rank()
+    tn.worker_stats()
+    x = tn.place(tn.ones(1000), mesh.at(stage=0)) * 2
+    tn.eval(tn.place(x, mesh.at(stage=1)) + 1)
+    [own] = [one for one in tn.worker_stats() if one["worker"] == rank]
+    good = own["running"] >= own["communicating"] > 0
+    os.write(1, f"{own['collectives']} {own['bytes']} {good}\\n".encode())
+    """
+    log = tmp_path / "run.log"
+    os.environ["TENON_INSTRUCTION_LOG"] = str(log)
+    try:
+        assert run(tmp_path, program, "dict(stage=2)", 2) == "1 4000 True\n" * 2
+    finally:
+        del os.environ["TENON_INSTRUCTION_LOG"]
+    logs = [log, tmp_path / "run.log.worker_1"]
+    for path, title, peers in zip(logs, ("Send", "Recv"), ("0,1,2", "1,-1,2"), strict=True):
+        [line] = [x for x in path.read_text().splitlines() if "COLLECTIVE" in x]
+        assert f"| {title} | 4.0KB | group=world took=" in line, line
+        assert line.endswith(f"peers={peers}")
+    [both] = log_reader.joined([log_reader.read(path) for path in logs])
+    assert [meeting.workers for meeting in meetings(both)] == [[0, 1]]
 
 
 def test_messages_of_a_failed_run_are_not_taken_by_the_next(tmp_path):

@@ -26,9 +26,9 @@ PLACE = re.compile(r"# (@\d+) (.*)")
 LINE = re.compile(rf" *{TIME}s \| #(\d+) \| (\w+) *\| (\w+)(?: worker_(\d{{1,6}}))? *\| "
                   r"(\w+) *\| (.*)")
 DETAILS = re.compile(rf"value={COUNT} t={TIME} took={TIME} thread={COUNT}( \(COMPILED\))?"
-                     rf"(?: waited={TIME} peers=(-?\d{{1,6}}),(\d{{1,6}}),(\d{{1,6}}))?"
+                     rf"(?: waited={TIME} peers=(-?\d{{1,6}}),(-?\d{{1,6}}),(\d{{1,6}}))?"
                      r" name=(.*?)(?: at=(@\d+))?$")
-PEERS = r"peers=(-?\d{1,6}),(\d{1,6}),(\d{1,6})"
+PEERS = r"peers=(-?\d{1,6}),(-?\d{1,6}),(\d{1,6})"
 MILLISECONDS = r"(\d{1,9}\.\d{3})ms"
 BYTES = r"(\d{1,7}(?:\.\d)?)(B|KB|MB|GB|TB)"
 UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}

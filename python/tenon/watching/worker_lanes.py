@@ -46,14 +46,19 @@ class Meeting(NamedTuple):
 
 
 def meetings(recording: Recording) -> list[Meeting]:
-    """All workers of a group make the same calls in the same order."""
+    """All workers of a group make the same calls in the same order. A `Recv` meets the `Send` of
+    its peer.
+    """
     counts: dict[tuple[int, str, tuple[int, int, int]], int] = {}
     calls: dict[tuple[str, tuple[int, int, int], int], list[Event]] = {}
     for event in recording.of("collective"):
-        if event.peers[2] == 2 and event.peers[0] < 0:  # a message
+        name, (first, step, count) = event.name, event.peers
+        if count == 2 and first < 0:  # a message whose peer is not known
             continue
-        own = (event.worker, event.name, event.peers)
+        if name.startswith("Recv "):
+            name, first, step = f"Send {name[5:]}", first + step, -step
+        own = (event.worker, name, (first, step, count))
         counts[own] = number = counts.get(own, -1) + 1
-        calls.setdefault((event.name, event.peers, number), []).append(event)
+        calls.setdefault((name, (first, step, count), number), []).append(event)
     return [Meeting(max(event.began for event in call), sorted(event.worker for event in call))
             for call in calls.values() if len(call) > 1]
