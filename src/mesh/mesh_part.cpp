@@ -1,8 +1,10 @@
 #include "mesh/mesh_part.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "compiler/kernel_set.h"
 #include "compiler/memory_report.h"
 #include "compiler/worker_steps.h"
@@ -32,6 +34,11 @@ void add_constraints(const Mesh& mesh, Val v, const Division& division,
   }
 }
 
+uint64_t add_hash(uint64_t sum, const Scalar& number) {
+  const double parts[] = {number.real, number.imag};
+  return sum + hash_bytes(parts, sizeof parts, static_cast<uint64_t>(number.integer));
+}
+
 /// Reports control flow in which workers may not meet. An error says so if they do not.
 void add_uneven_paths(const Mesh& mesh, const Graph& local, const std::vector<Layout>& inputs,
                       Decisions& to) {
@@ -51,6 +58,14 @@ MeshPart::MeshPart(MeshWorld& world, const Graph& graph, const CompileOptions& o
     : world_(world), graph_(expand_composites(graph)), options_(options) {
   held_.add(graph_);
   expected_.resize(static_cast<size_t>(graph_.inputs()), world.whole());
+  readers_.resize(expected_.size());
+  int number = 0;
+  for (const GraphOp& op : graph_.ops) {
+    if (op.op == &scalar_leaf && number++ >= options.runtime_scalars)
+      numbers_ = add_hash(numbers_, op.scalar);
+    for (Val v : graph_.in(op))
+      if (v < graph_.inputs()) readers_[static_cast<size_t>(v)] = op.loc;
+  }
   for (size_t i = 0, n = options.constants.size(); i < n; ++i) {
     const Bound& value = options.constants[i];
     if (!value.is_absent() && !value.buffer->device.is_host())
@@ -60,6 +75,10 @@ MeshPart::MeshPart(MeshWorld& world, const Graph& graph, const CompileOptions& o
   // Transports of processes have no sums that start and wait as separate steps.
   if (world.is_threads()) options_.on.emplace_back(kOverlap);
   if (!options_.donated.empty()) options_.donated.resize(static_cast<size_t>(graph_.inputs()));
+}
+
+uint64_t MeshPart::hash_numbers(std::span<const Scalar> of_run) const {
+  return std::accumulate(of_run.begin(), of_run.end(), numbers_, add_hash);
 }
 
 std::shared_ptr<const WorkerPlan> MeshPart::plan_to_run(std::span<const Division* const> in) const {

@@ -33,6 +33,10 @@ class MeshPart : public PlannedLater {
   /// The plan of a run, for inputs, then constants, that are divided so. Fails if a worker needs
   /// more than the memory limit.
   std::shared_ptr<const WorkerPlan> plan_to_run(std::span<const Division* const> in) const;
+  /// The user's line of an op that reads an input, or a constant behind the inputs.
+  Loc reader(size_t input) const { return readers_[input]; }
+  /// A hash of the numbers of the graph and those of a run.
+  uint64_t hash_numbers(std::span<const Scalar> of_run) const;
   TypeRef output(size_t i) const { return graph_.types[static_cast<size_t>(graph_.outputs[i])]; }
   Compilation compilation() const override { return last()->made; }
   Decisions decisions() const override { return last()->decisions; }
@@ -51,6 +55,8 @@ class MeshPart : public PlannedLater {
   Graph graph_;  // composites are expanded
   Held held_;
   CompileOptions options_;
+  std::vector<Loc> readers_;               // of inputs
+  uint64_t numbers_ = 0;                   // a hash of those in the graph
   std::vector<const Division*> expected_;  // of inputs: whole, and constants as they lie
   mutable std::mutex mutex_;
   mutable std::vector<std::shared_ptr<const WorkerPlan>> plans_;  // the last used at the end

@@ -5,6 +5,7 @@
 #include "base/function_ref.h"
 #include "ir/mesh_layout.h"
 #include "runtime/buffer.h"
+#include "runtime/transport.h"
 
 namespace tn::mesh {
 
@@ -20,8 +21,9 @@ struct MeshValue {
   const Division* division = nullptr;  // null: it has not been written
   Shape shape;                         // of what is divided
   int64_t element_bytes = 0;
-  std::vector<Bound> blocks;  // one serves all workers: they hold the same, or there is one
-  bool is_lost = false;       // a run that failed had taken its memory
+  std::vector<Bound> blocks;       // one serves all workers: they hold the same, or there is one
+  bool is_lost = false;            // a run that failed had taken its memory
+  workers::GivenValue given = {};  // of a process: what it was made of
 
   const Bound& block(int worker) const {
     return blocks[blocks.size() == 1 ? 0 : static_cast<size_t>(worker)];

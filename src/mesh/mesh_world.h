@@ -32,8 +32,8 @@ class MeshWorld {
   const Division* whole() const { return whole_; }
 
   /// Runs `work(i)` for each worker here, at once. One run at a time. If one fails, the others
-  /// stop, and its error is thrown.
-  void run(FunctionRef<void(int worker)> work);
+  /// stop, and its error is thrown. `given`: to the worker of this process.
+  void run(std::span<const workers::GivenValue> given, FunctionRef<void(int worker)> work);
 
  private:
   using Groups = std::vector<workers::LocalGroup>;

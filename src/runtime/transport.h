@@ -31,6 +31,13 @@ struct CallShape {
   friend bool operator==(const CallShape&, const CallShape&) = default;
 };
 
+/// A value of the host that a process gave to its worker, as a hash, and the line of the user. All
+/// processes must give the same.
+struct GivenValue {
+  uint64_t hash = 0;  // 0: none, or processes have compared it
+  uint64_t loc = 0;
+};
+
 /// One of the tensors of a joined call.
 struct CallPiece {
   const void* in;
@@ -54,6 +61,7 @@ struct CollectiveCall {
   /// Of an all_reduce of several tensors: all of them, and `count` is their sum. `in` and `out` are
   /// not used then.
   std::span<const CallPiece> pieces = {};
+  std::span<const GivenValue> given = {};  // that the operand may depend on
 };
 
 /// Folds have a fixed order: a binary tree over the ranks, split at the largest power of two. f16

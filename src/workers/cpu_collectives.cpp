@@ -53,7 +53,7 @@ std::string_view place_of_step() {
 void run(std::string_view name, int64_t size, CollectiveCall call) {
   if (size > 1) {
     Transport& group = group_of(name, size);
-    call.loc = running_loc.bits;
+    call.loc = running_loc.bits, call.given = workers::given_values;
     if (group.shows_places()) call.place = place_of_step();
     return watched(name, static_cast<int>(size), call, [&] { group.run(call); });
   }

@@ -17,16 +17,22 @@ struct LocalGroup {
 /// Of this thread. They come before those of world.h.
 inline constinit thread_local std::span<const LocalGroup> local_groups = {};
 
+/// What the plan that this thread runs was given by the process.
+inline constinit thread_local std::span<const GivenValue> given_values = {};
+
 /// Sets them until the end of the scope.
 class LocalGroupsScope {
  public:
-  explicit LocalGroupsScope(std::span<const LocalGroup> groups)
-      : before_(std::exchange(local_groups, groups)) {}
-  ~LocalGroupsScope() { local_groups = before_; }
+  explicit LocalGroupsScope(std::span<const LocalGroup> groups,
+                            std::span<const GivenValue> given = {})
+      : before_(std::exchange(local_groups, groups)),
+        given_before_(std::exchange(given_values, given)) {}
+  ~LocalGroupsScope() { local_groups = before_, given_values = given_before_; }
   LocalGroupsScope(const LocalGroupsScope&) = delete;
 
  private:
   std::span<const LocalGroup> before_;
+  std::span<const GivenValue> given_before_;
 };
 
 }  // namespace tn::workers

@@ -11,6 +11,7 @@
 #include "base/environment_number.h"
 #include "base/error.h"
 #include "base/interrupt.h"
+#include "ir/place.h"
 #include "tenon/distributed.h"
 #include "workers/rank_fold.h"
 #include "workers/worker_watch.h"
@@ -147,7 +148,8 @@ void SharedTransport::publish(const CollectiveCall& call) {
   ++number_;
   record().calls[number_ % 2] = published(call, number_);
   record().digests[number_ % 2] = digest_of(call);
-  is_checked_ = false;
+  is_checked_ = false, given_ = call.given.first(std::min(call.given.size(), kShownValues));
+  std::ranges::transform(given_, record().given, &GivenValue::hash);
   show_in_world(mine(), 1);
 }
 
@@ -177,12 +179,26 @@ void SharedTransport::check_others() {
   for (int other = 0; other < size_; ++other) {
     if (memory_->record(other).digests[number_ % 2] == digest) continue;
     const PublishedCall& theirs = memory_->record(other).calls[number_ % 2];
-    if (is_same_call(theirs, own)) continue;
+    if (is_same_call(theirs, own)) fail_different_values(other);
     fail_all(format("workers disagree: {} calls {}, {} calls {}",
                     name_of_worker(std::min(rank_, other)), text_of(rank_ < other ? own : theirs),
                     name_of_worker(std::max(rank_, other)), text_of(rank_ < other ? theirs : own)));
     fail_with_others();
   }
+}
+
+/// The calls are equal, so the values that they were given are not.
+void SharedTransport::fail_different_values(int other) {
+  std::string line;
+  for (size_t i = 0; i < given_.size() && line.empty(); ++i)
+    if (memory_->record(other).given[i] != given_[i].hash) line = to_text(Loc{given_[i].loc});
+  fail_all(
+      format("{} and {} were given different values{}, but a mesh needs the same tensors and "
+             "numbers of the host from all processes: seed what makes them alike, or use "
+             "tn.distributed.broadcast(x, 0). Found in {}",
+             name_of_worker(std::min(rank_, other)), name_of_worker(std::max(rank_, other)),
+             place_text(line), text_of(mine())));
+  fail_with_others();
 }
 
 void SharedTransport::exchange(const CollectiveCall& call) {

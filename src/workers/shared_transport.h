@@ -55,6 +55,7 @@ class SharedTransport : public Transport {
   void publish(const CollectiveCall& call);
   PublishedCall published(const CollectiveCall& call, uint64_t number) const;
   void check_others();
+  [[noreturn]] void fail_different_values(int other);
   const PublishedCall& mine() const { return record().calls[number_ % 2]; }
   WorkerRecord& record() const { return memory_->record(rank_); }
   WorkerRecord& record_in_world() const {
@@ -94,6 +95,7 @@ class SharedTransport : public Transport {
   bool is_checked_ = false;  // the call against those of the others
   uint64_t number_ = 0;      // of calls
   uint64_t messages_ = 0;
+  std::span<const GivenValue> given_;  // of the current call
   uint32_t phase_ = 0;
 };
 

@@ -37,6 +37,8 @@ struct PublishedCall {
   char place[104];
 };
 
+inline constexpr size_t kShownValues = 32;
+
 /// What one worker writes and all read.
 struct WorkerRecord {
   alignas(128) std::atomic<uint32_t> arrived = 0;  // phases of collectives that it has reached
@@ -47,9 +49,10 @@ struct WorkerRecord {
   std::atomic<uint32_t> ended = 0;              // its process has ended
   std::atomic<int32_t> process = 0;             // where workers watch each other: its id
   std::atomic<uint32_t> beats = 0;              // there: grows while the process runs
-  PublishedCall calls[2];  // the current one and the one before, by parity of the number
-  PublishedCall message;   // the last one to or from one other worker
-  PublishedCall in_group;  // of the world: the last collective of a smaller group
+  PublishedCall calls[2];             // the current one and the one before, by parity of the number
+  PublishedCall message;              // the last one to or from one other worker
+  uint64_t given[kShownValues] = {};  // hashes of the first values that the current call was given
+  PublishedCall in_group;             // of the world: the last collective of a smaller group
   std::atomic<uint32_t> is_in_group = 0;  // that was the last of all
 };
 
@@ -72,7 +75,7 @@ struct Channel {
 
 /// The start of the memory. All that follows begins as zeros, which the system provides lazily.
 struct WorldHeader {
-  static constexpr uint64_t kMagic = 0x35646c726f776e74;  // "tnworld5"
+  static constexpr uint64_t kMagic = 0x36646c726f776e74;  // "tnworld6"
   uint64_t magic;
   int32_t size;
   std::atomic<uint32_t> failed;  // 1: `reason` is being written, 2: it is complete
