@@ -143,6 +143,8 @@ void MachinesTransport::compare_calls() {
   transfer(transfers);
   theirs[0].place[sizeof theirs[0].place - 1] = 0;
   int other = ranks_on(different[0])[static_cast<size_t>(rank_)];
+  if (is_same_call(theirs[0], mine()))
+    fail_different_values(name_of_worker(rank_), name_of_rank(other), "");
   fail_all(format("workers disagree: {} calls {}, {} calls {}", name_of_worker(rank_),
                   text_of(mine()), name_of_rank(other), text_of(theirs[0])));
   fail_with_others();

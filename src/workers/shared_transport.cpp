@@ -179,7 +179,9 @@ void SharedTransport::check_others() {
   for (int other = 0; other < size_; ++other) {
     if (memory_->record(other).digests[number_ % 2] == digest) continue;
     const PublishedCall& theirs = memory_->record(other).calls[number_ % 2];
-    if (is_same_call(theirs, own)) fail_different_values(other);
+    if (is_same_call(theirs, own))
+      fail_different_values(name_of_worker(std::min(rank_, other)),
+                            name_of_worker(std::max(rank_, other)), line_given_to(other));
     fail_all(format("workers disagree: {} calls {}, {} calls {}",
                     name_of_worker(std::min(rank_, other)), text_of(rank_ < other ? own : theirs),
                     name_of_worker(std::max(rank_, other)), text_of(rank_ < other ? theirs : own)));
@@ -187,17 +189,21 @@ void SharedTransport::check_others() {
   }
 }
 
+/// Of the first value that another worker of this machine was given differently.
+std::string SharedTransport::line_given_to(int other) const {
+  for (size_t i = 0; i < given_.size(); ++i)
+    if (memory_->record(other).given[i] != given_[i].hash) return to_text(Loc{given_[i].loc});
+  return {};
+}
+
 /// The calls are equal, so the values that they were given are not.
-void SharedTransport::fail_different_values(int other) {
-  std::string line;
-  for (size_t i = 0; i < given_.size() && line.empty(); ++i)
-    if (memory_->record(other).given[i] != given_[i].hash) line = to_text(Loc{given_[i].loc});
+void SharedTransport::fail_different_values(std::string_view one, std::string_view other,
+                                            std::string_view line) {
   fail_all(
       format("{} and {} were given different values{}, but a mesh needs the same tensors and "
              "numbers of the host from all processes: seed what makes them alike, or use "
              "tn.distributed.broadcast(x, 0). Found in {}",
-             name_of_worker(std::min(rank_, other)), name_of_worker(std::max(rank_, other)),
-             place_text(line), text_of(mine())));
+             one, other, place_text(line), text_of(mine())));
   fail_with_others();
 }
 

@@ -55,7 +55,9 @@ class SharedTransport : public Transport {
   void publish(const CollectiveCall& call);
   PublishedCall published(const CollectiveCall& call, uint64_t number) const;
   void check_others();
-  [[noreturn]] void fail_different_values(int other);
+  std::string line_given_to(int other) const;
+  [[noreturn]] void fail_different_values(std::string_view one, std::string_view other,
+                                          std::string_view line);
   const PublishedCall& mine() const { return record().calls[number_ % 2]; }
   WorkerRecord& record() const { return memory_->record(rank_); }
   WorkerRecord& record_in_world() const {

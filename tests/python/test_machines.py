@@ -130,6 +130,20 @@ def test_calls_that_differ_between_machines(tmp_path):
         assert "of float32[30000]" in line and "of float32[2]" in line
 
 
+def test_values_that_differ_between_machines(tmp_path):
+    program = """
+    with tn.Mesh(data=-1):
+        x = tn.shard(tn.ones((4, 2)) * rank, "data")
+        try:
+            x.sum().item()
+        except tn.WorkerFailed as error:
+            say(error)
+    """
+    words = [*with_mpi("openmpi"), "-n", "2", on_hosts(tmp_path, "ab"), sys.executable]
+    _, out, errors = run([*words, written(tmp_path, program)])
+    assert sum("were given different values, but a mesh" in line for line in out) == 2, errors
+
+
 FAILING = """
 import signal, sys, time
 dist.all_sum(tn.ones(3)).eval()
