@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <climits>
 #include <map>
 #include <mutex>
 
@@ -180,6 +181,7 @@ int64_t heads_at_once(const OwnAttention& p) {
 /// For tensor cores that read shared memory: without a mask, and where scores grow with products.
 void run_hopper(OwnAttention& p, std::string_view type, int64_t depth) {
   int64_t items = p.heads * blocks_for(p.queries, 128), stages = depth == 64 ? 4 : 3;
+  invariant(items <= INT_MAX, "attention: kernels cannot count {} tiles of queries", items);
   p.blocks = static_cast<int32_t>(std::clamp<int64_t>(call_place.gpu->multiprocessors, 1, items));
   p.near_heads = static_cast<int32_t>(heads_at_once(p));
   int64_t tile = 128 * depth * 2, barriers = 8 * (2 + 4 * stages);

@@ -34,14 +34,18 @@ struct Item {
   int64 head, query0;
   int seen, tiles, plain;  // keys; tiles of keys; the first tiles, of which all queries see all
 };
-TN_INLINE inline bool find_item(const Attention& p, int64 blocks, int64 step, Item& item) {
-  int64 of_head = (p.queries + kSide - 1) / kSide, all = of_head * p.heads;
-  int64 number = step * blocks + (step % 2 ? blocks - 1 - block() : block());
-  if (number >= all) return false;
-  int64 group = number / (of_head * p.near_heads), heads = p.heads - group * p.near_heads;
-  if (heads > p.near_heads) heads = p.near_heads;
-  int64 inside = number - group * of_head * p.near_heads, tile = of_head - 1 - inside / heads;
-  item.head = group * p.near_heads + inside % heads, item.query0 = tile * kSide;
+/// In 32 bits, which the launcher makes sure of: longer divisions take as long as a part of a tile.
+TN_INLINE inline bool find_item(const Attention& p, uint32 blocks, uint32 step, Item& item) {
+  auto of_head = static_cast<uint32>((p.queries + kSide - 1) / kSide);
+  auto all_heads = static_cast<uint32>(p.heads), near = static_cast<uint32>(p.near_heads);
+  auto own = static_cast<uint32>(block());
+  uint32 number = step * blocks + (step % 2 ? blocks - 1 - own : own);
+  if (number >= of_head * all_heads) return false;
+  uint32 group = number / (of_head * near), heads = all_heads - group * near;
+  if (heads > near) heads = near;
+  uint32 inside = number - group * of_head * near, turn = inside / heads;
+  item.head = group * near + (inside - turn * heads);
+  item.query0 = int64{of_head - 1 - turn} * kSide;
   int64 last = item.query0 + kSide;
   item.seen = limit_of(p, (last < p.queries ? last : p.queries) - 1);
   item.tiles = (item.seen + kSide - 1) / kSide;
@@ -66,12 +70,12 @@ TN_INLINE inline void bring(const uint16* from, int64 row, int64 first, int64 co
 }
 
 template <int D>
-TN_INLINE inline void bring_all(const Attention& p, Room<D>& room, int64 blocks) {
+TN_INLINE inline void bring_all(const Attention& p, Room<D>& room, uint32 blocks) {
   constexpr int kStages = Room<D>::kStages;
   Place<kStages> k_at, v_at;
   Item item;
   int q_round = 0;
-  for (int64 step = 0; find_item(p, blocks, step, item); ++step) {
+  for (uint32 step = 0; find_item(p, blocks, step, item); ++step) {
     HeadPlaces at = places_of(p, item.head);
     auto* k = static_cast<const uint16*>(p.k) + at.k;
     auto* v = static_cast<const uint16*>(p.v) + at.v;
@@ -136,12 +140,25 @@ struct User {
     if (lane() == 0) arrive(free);
   }
 
+  /// Waits for what the next product reads: keys, or values where `tile` is the last one.
+  ///
+  /// ptxas moves a wait for products to the beginning of its basic block, past all that does not
+  /// read their sums: weights would be made when the product beside them is over. This loop ends the
+  /// block, and needs the totals of all weights, none of which is negative.
+  TN_INLINE void wait_for_next(int tile, const RowPair& rows) {
+    int never = rows.total[0] + rows.total[1] < 0;
+    auto v_next = v_at;
+    v_next.next();
+    bool has_keys = tile > 0;
+    wait_for(has_keys ? room.k_full[k_at.at] : room.v_full[v_next.at],
+             (has_keys ? k_at.round : v_next.round) ^ never);
+  }
+
   /// The scores of one tile, beside the product of the weights of the last one.
   template <bool Hides>
   TN_INLINE void step(int tile, const int (&limit)[2], float (&o)[D / 2], RowPair& rows,
                       uint32 (&weights)[kSide / 16][4]) {
     float s[64], shrink[2];
-    wait_for(room.k_full[k_at.at], k_at.round);
     meet_number(1 + group);
     begin_products();
     score(s);
@@ -153,8 +170,10 @@ struct User {
     arrive_number(2 - group);
     wait_products<1>(s);
     leave(room.k_free[k_at.at]), k_at.next();
+    if (tile == 0) leave(room.q_free);
     if constexpr (Hides) hide(s, tile * kSide, limit);
     weigh(s, rows, scale, shrink);
+    wait_for_next(tile, rows);
     wait_products<0>(o);
     leave(room.v_free[v_at.at]), v_at.next();
     TN_UNROLL
@@ -179,14 +198,15 @@ struct User {
         close_products();
         wait_products<0>(s);
         leave(room.k_free[k_at.at]), k_at.next();
+        if (item.tiles == 1) leave(room.q_free);
         hide(s, (item.tiles - 1) * kSide, limit);
         weigh(s, rows, scale, shrink);
         narrow(s, weights);
+        if (item.tiles > 1) wait_for(room.k_full[k_at.at], k_at.round);
       }
       int tile = item.tiles - 2;
       for (; tile >= item.plain; --tile) step<true>(tile, limit, o, rows, weights);
       for (; tile >= 0; --tile) step<false>(tile, limit, o, rows, weights);
-      leave(room.q_free);
       wait_for(room.v_full[v_at.at], v_at.round);
       begin_products();
       mix(o, weights);
@@ -210,7 +230,7 @@ TN_INLINE inline void attend(const Attention& p) {
     }
   }
   meet_all(kThreads);
-  int64 blocks = p.blocks;
+  auto blocks = static_cast<uint32>(p.blocks);
   int group = uniform(thread() / 128);
   if (group == 0) {
     give_registers<40>();
@@ -221,7 +241,7 @@ TN_INLINE inline void attend(const Attention& p) {
     if (group == 2) arrive_number(1);
     Item item;
     int round = 0;
-    for (int64 step = 0; find_item(p, blocks, step, item); ++step) {
+    for (uint32 step = 0; find_item(p, blocks, step, item); ++step) {
       user.attend(item, round);
       if (item.tiles > 0) round ^= 1;
     }

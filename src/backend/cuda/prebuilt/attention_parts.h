@@ -89,26 +89,43 @@ TN_INLINE inline float total_of_four(float x) {
 TN_INLINE inline int column_of(int i) { return i / 4 * 8 + lane() % 4 * 2 + i % 2; }
 
 /// Scores become weights 2^(scale·(score − largest)); `shrink` is what earlier ones are now worth.
+/// Each row has several chains, and both go on together: each instruction waits for its operands.
 template <int N>
 TN_INLINE inline void weigh(float (&s)[N], RowPair& rows, float scale, float (&shrink)[2]) {
+  constexpr int kChains = 4;
+  float most[2], shift[2], sum[2][2] = {};
   TN_UNROLL
   for (int r = 0; r < 2; ++r) {
-    float most = rows.largest[r];
+    float of_chain[kChains];
     TN_UNROLL
-    for (int i = 2 * r; i < N; i += 4) most = larger(most, larger(s[i], s[i + 1]));
-    most = largest_of_four(most);
-    float shift = most == kNever ? 0 : most * scale;
-    shrink[r] = exp2_of(__builtin_fmaf(rows.largest[r], scale, -shift));
-    rows.largest[r] = most;
-    float sum = 0;
-    TN_UNROLL
-    for (int i = 2 * r; i < N; i += 4) {
-      s[i] = exp2_of(__builtin_fmaf(s[i], scale, -shift));
-      s[i + 1] = exp2_of(__builtin_fmaf(s[i + 1], scale, -shift));
-      sum += s[i] + s[i + 1];
+    for (int i = 0; i < N / 4; ++i) {
+      float pair = larger(s[4 * i + 2 * r], s[4 * i + 2 * r + 1]);
+      of_chain[i % kChains] = i < kChains ? pair : larger(of_chain[i % kChains], pair);
     }
-    rows.total[r] = __builtin_fmaf(rows.total[r], shrink[r], sum);
+    most[r] = larger(larger(of_chain[0], of_chain[1]), larger(of_chain[2], of_chain[3]));
+    most[r] = larger(most[r], rows.largest[r]);
   }
+  TN_UNROLL
+  for (int mask = 1; mask <= 2; ++mask) {
+    float other[2] = {from_lane_xor(most[0], mask), from_lane_xor(most[1], mask)};
+    most[0] = larger(most[0], other[0]), most[1] = larger(most[1], other[1]);
+  }
+  TN_UNROLL
+  for (int r = 0; r < 2; ++r) {
+    shift[r] = most[r] == kNever ? 0 : most[r] * scale;
+    shrink[r] = exp2_of(__builtin_fmaf(rows.largest[r], scale, -shift[r]));
+    rows.largest[r] = most[r];
+  }
+  TN_UNROLL
+  for (int i = 0; i < N; i += 2) {
+    int r = i / 2 % 2;
+    s[i] = exp2_of(__builtin_fmaf(s[i], scale, -shift[r]));
+    s[i + 1] = exp2_of(__builtin_fmaf(s[i + 1], scale, -shift[r]));
+    sum[r][i / 4 % 2] += s[i] + s[i + 1];
+  }
+  TN_UNROLL
+  for (int r = 0; r < 2; ++r)
+    rows.total[r] = __builtin_fmaf(rows.total[r], shrink[r], sum[r][0] + sum[r][1]);
 }
 
 /// Keys beyond what the two queries see have no weight.
