@@ -202,8 +202,9 @@ void run_tiled_attention(const TiledCall& call) {
   }
   p.vectors = has_vectors(p.k, p.k_at, p.k_row, p.k_column, p.depth) &&
               has_vectors(p.v, p.v_at, p.v_row, p.v_column, p.out_depth);
-  bool reads_vectors = p.vectors && has_vectors(p.q, p.q_at, p.q_row, p.q_column, p.depth);
-  if (call_place.gpu->target.arch == kHopper && reads_vectors && !p.mask_type && p.scale > 0)
+  bool has_only_vectors = p.vectors && has_vectors(p.q, p.q_at, p.q_row, p.q_column, p.depth) &&
+                          reinterpret_cast<uintptr_t>(p.out) % 16 == 0;
+  if (call_place.gpu->target.arch == kHopper && has_only_vectors && !p.mask_type && p.scale > 0)
     return run_hopper(p, type, depth);
   launch_own(attention_ptx(), format("attention_{}_{}", type, depth),
              p.heads * blocks_for(p.queries, 128), 4 * 64 * depth * 2, &p);

@@ -69,11 +69,38 @@ TN_INLINE inline void bring(const uint16* from, int64 row, int64 first, int64 co
   }
 }
 
+/// Copies of a tile that are under way. Threads that copy show products what they have copied, so
+/// that those that multiply need no fence. A tile is announced when the next one has been begun, or
+/// when there is no place for one yet.
+struct Brought {
+  Barrier* full = nullptr;
+
+  TN_INLINE void begin(Barrier& free, int parity) {
+    if (is_open(free, parity)) return;
+    announce<0>();
+    wait(free, parity);
+  }
+  TN_INLINE void end(Barrier& its) {
+    close_copies();
+    announce<1>();
+    full = &its;
+  }
+  template <int Left>
+  TN_INLINE void announce() {
+    if (!full) return;
+    wait_copies<Left>();
+    show_to_products();
+    arrive(*full);
+    full = nullptr;
+  }
+};
+
 template <int D>
 TN_INLINE inline void bring_all(const Attention& p, Room<D>& room, uint32 blocks) {
   constexpr int kStages = Room<D>::kStages;
   Place<kStages> k_at, v_at;
   Item item;
+  Brought brought;
   int q_round = 0;
   for (uint32 step = 0; find_item(p, blocks, step, item); ++step) {
     HeadPlaces at = places_of(p, item.head);
@@ -81,24 +108,25 @@ TN_INLINE inline void bring_all(const Attention& p, Room<D>& room, uint32 blocks
     auto* v = static_cast<const uint16*>(p.v) + at.v;
     int depth = static_cast<int>(p.depth), out_depth = static_cast<int>(p.out_depth);
     if (item.tiles == 0) continue;
-    wait(room.q_free, q_round ^ 1), q_round ^= 1;
+    brought.begin(room.q_free, q_round ^ 1), q_round ^= 1;
     bring<D>(static_cast<const uint16*>(p.q) + at.q, p.q_row, item.query0, p.queries, depth, room.q);
-    arrive_after_copies(room.q_full);
+    brought.end(room.q_full);
     for (int tile = item.tiles - 1; tile >= -1; --tile) {
       if (tile >= 0) {
-        wait(room.k_free[k_at.at], k_at.round ^ 1);
+        brought.begin(room.k_free[k_at.at], k_at.round ^ 1);
         bring<D>(k, p.k_row, int64{tile} * kSide, p.keys, depth, room.k[k_at.at]);
-        arrive_after_copies(room.k_full[k_at.at]);
+        brought.end(room.k_full[k_at.at]);
         k_at.next();
       }
       if (tile + 1 < item.tiles) {
-        wait(room.v_free[v_at.at], v_at.round ^ 1);
+        brought.begin(room.v_free[v_at.at], v_at.round ^ 1);
         bring<D>(v, p.v_row, int64{tile + 1} * kSide, p.keys, out_depth, room.v[v_at.at]);
-        arrive_after_copies(room.v_full[v_at.at]);
+        brought.end(room.v_full[v_at.at]);
         v_at.next();
       }
     }
   }
+  brought.announce<0>();
 }
 
 /// A warp group with 64 queries.
@@ -129,11 +157,6 @@ struct User {
     TN_UNROLL
     for (int i = 0; i < kSide / 4; ++i) weights[i / 4][i % 4] = packed<T>(s[i * 2], s[i * 2 + 1]);
   }
-  /// What was copied to a place is there.
-  TN_INLINE void wait_for(Barrier& full, int round) {
-    wait(full, round);
-    show_to_products();
-  }
   /// A place was read by all of the warp.
   TN_INLINE void leave(Barrier& free) {
     meet_warp();
@@ -150,8 +173,8 @@ struct User {
     auto v_next = v_at;
     v_next.next();
     bool has_keys = tile > 0;
-    wait_for(has_keys ? room.k_full[k_at.at] : room.v_full[v_next.at],
-             (has_keys ? k_at.round : v_next.round) ^ never);
+    wait(has_keys ? room.k_full[k_at.at] : room.v_full[v_next.at],
+         (has_keys ? k_at.round : v_next.round) ^ never);
   }
 
   /// The scores of one tile, beside the product of the weights of the last one.
@@ -163,7 +186,7 @@ struct User {
     begin_products();
     score(s);
     close_products();
-    wait_for(room.v_full[v_at.at], v_at.round);
+    wait(room.v_full[v_at.at], v_at.round);
     begin_products();
     mix(o, weights);
     close_products();
@@ -191,8 +214,8 @@ struct User {
       uint32 weights[kSide / 16][4];
       {
         float s[64], shrink[2];
-        wait_for(room.q_full, round);
-        wait_for(room.k_full[k_at.at], k_at.round);
+        wait(room.q_full, round);
+        wait(room.k_full[k_at.at], k_at.round);
         begin_products();
         score(s);
         close_products();
@@ -202,19 +225,19 @@ struct User {
         hide(s, (item.tiles - 1) * kSide, limit);
         weigh(s, rows, scale, shrink);
         narrow(s, weights);
-        if (item.tiles > 1) wait_for(room.k_full[k_at.at], k_at.round);
+        if (item.tiles > 1) wait(room.k_full[k_at.at], k_at.round);
       }
       int tile = item.tiles - 2;
       for (; tile >= item.plain; --tile) step<true>(tile, limit, o, rows, weights);
       for (; tile >= 0; --tile) step<false>(tile, limit, o, rows, weights);
-      wait_for(room.v_full[v_at.at], v_at.round);
+      wait(room.v_full[v_at.at], v_at.round);
       begin_products();
       mix(o, weights);
       close_products();
       wait_products<0>(o);
       leave(room.v_free[v_at.at]), v_at.next();
     }
-    store_rows<T>(p, item.head, own, o, rows);
+    store_vectors<T>(p, item.head, own, o, rows);
   }
 };
 
