@@ -129,7 +129,7 @@ void run_own(OwnProduct& p, DType type, int64_t batches) {
   static constexpr int kAll[] = {0, 1, 2, 3, 4, 5, 6}, kSome[] = {0, 2};
   std::span<const int> forms = type == DType::f32 ? std::span<const int>(kAll) : kSome;
   int sum = std::max(static_cast<int>(size_of(type)), 4);
-  TiledProduct product{p.m, p.n, batches, p.k, p.block, {sum, 8, 8, 16}};  // of ProductTiles
+  TiledProduct product{p.m, p.n, batches, p.k, p.block, {sum, 8, 8, 16, true}};  // of ProductTiles
   product.has_all = type == DType::f32;
   product.left_way = static_cast<TileWay>(p.left_way);
   product.right_way = static_cast<TileWay>(p.right_way);

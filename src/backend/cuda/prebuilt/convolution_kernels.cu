@@ -56,7 +56,7 @@ template <class T>
 struct ConvTiles {
   using Number = T;
   using Memory = typename T::Memory;
-  static constexpr bool kHasEdges = true;
+  static constexpr bool kHasEdges = true, kHasSteps = false;
   using Row = Found;
   using Inner = Found;
   struct Column {

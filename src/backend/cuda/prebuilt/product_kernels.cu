@@ -25,6 +25,9 @@ __attribute__((noinline)) int64 walk(int64 i, int64 e0, int64 e1, int64 e2, int6
   int64 r3 = i / e3, r2 = r3 / e2, r1 = r2 / e1;
   return (i - r3 * e3) * s3 + (r3 - r2 * e2) * s2 + (r2 - r1 * e1) * s1 + r1 * s0;
 }
+__attribute__((always_inline)) inline bool is_one(const Axes& a) {
+  return a.extent[0] == 1 && a.extent[1] == 1 && a.extent[2] == 1;
+}
 __attribute__((always_inline)) inline int64 at(const int64* e, const int64* s, int64 i) {
   if (e[0] == 1 && e[1] == 1 && e[2] == 1) return i * s[3];
   return walk(i, e[0], e[1], e[2], e[3], s[0], s[1], s[2], s[3]);
@@ -34,7 +37,7 @@ template <class T>
 struct ProductTiles {
   using Number = T;
   using Memory = typename T::Memory;
-  static constexpr bool kHasEdges = false;
+  static constexpr bool kHasEdges = false, kHasSteps = true;
   struct Row {
     int64 at;
   };
@@ -64,6 +67,10 @@ struct ProductTiles {
   Memory* out(Memory* first, const Row&, int64 row, int64 column) const {
     return first + row * p.n + column;
   }
+
+  bool is_even() const { return is_one(p.rows) && is_one(p.columns) && is_one(p.inner); }
+  Strides left_strides() const { return {p.rows.a[kDims - 1], p.inner.a[kDims - 1]}; }
+  Strides right_strides() const { return {p.columns.b[kDims - 1], p.inner.b[kDims - 1]}; }
 };
 
 // By number of kTileForms. For pieces of the operands that lie by rows (r) or along k (k).

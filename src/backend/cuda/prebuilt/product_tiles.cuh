@@ -72,9 +72,33 @@ struct TileBase {
   int64 row, column;
 };
 
+/// How far elements of an operand are apart that are neighbours along its rows, and along k.
+struct Strides {
+  int64 row, k;
+};
+/// Where all pieces of a tile's operands lie alike, a copy begins at the last one's address plus a
+/// number: what each thread copies first of the first piece, and how far the rest is from there,
+/// in bytes. For the left and the right operand.
+struct TileSteps {
+  uint64 first[2][256];  // by thread that copies
+  int64 more[2];         // to the next copy of the same piece by the same thread
+  int64 next[2];         // to the next piece
+  int64 is_even;
+};
+struct NoSteps {};
+template <bool HasSteps>
+struct StepsOf {
+  using Type = TileSteps;
+};
+template <>
+struct StepsOf<false> {
+  using Type = NoSteps;
+};
+
 /// Tiles of form `Form` of a problem, which says what its elements are (Number), where a row, a
 /// column and an element of the sums lie (Row, Column, Inner), where elements of the operands are
-/// (where it kHasEdges, null: 0 stands there) and where results go.
+/// (where it kHasEdges, null: 0 stands there) and where results go. Where it kHasSteps, it also
+/// says whether both operands are matrices (is_even), and their strides.
 ///
 /// `LeftByRows`, `RightByRows`: how pieces of the operands lie in shared memory, see Side.
 template <class Problem, int Form, bool LeftByRows = lies_by_rows(kTileForms[Form]),
@@ -130,6 +154,12 @@ struct TileLoop {
   using Left = Side<kM, kEachM, LeftByRows>;
   using Right = Side<kN, kEachN, RightByRows>;
 
+  static constexpr TileSizes kSizes = {sizeof(Sum), sizeof(typename Problem::Row),
+                                       sizeof(typename Problem::Column),
+                                       sizeof(typename Problem::Inner),
+                                       Problem::kHasSteps && kIsCopied};
+  static constexpr bool kHasSteps = has_steps(kForm, kSizes);
+
   /// Also what is needed once in a while: in registers it would take the place of sums.
   struct Room {
     typename Left::Piece left[kStages];
@@ -138,11 +168,9 @@ struct TileLoop {
     typename Problem::Column column[kN];
     typename Problem::Inner inner[2][kDepth];
     TileBase<typename Number::Memory> base;
+    [[no_unique_address]] typename StepsOf<kHasSteps>::Type steps;
     Sum total[kHasRoomForTotals ? kEachM * kEachN : 1][kHasRoomForTotals ? kWorkers : 2];  // last
   };
-  static constexpr TileSizes kSizes = {sizeof(Sum), sizeof(typename Problem::Row),
-                                       sizeof(typename Problem::Column),
-                                       sizeof(typename Problem::Inner)};
   static_assert(sizeof(Room) == tile_bytes(kForm, kSizes, true, LeftByRows, RightByRows));
 
   TN_INLINE TileLoop(const Problem& own, Room& memory) : problem(own), room(memory) {}
@@ -221,6 +249,7 @@ struct TileLoop {
     TN_UNROLL
     for (int i = 0; i < kEachM; ++i) TN_UNROLL
     for (int j = 0; j < kEachN; ++j) sum[i][j] = Sum(0);
+    if constexpr (kHasSteps) find_all_steps(row0, column0);
     if (is_copier()) find_inner(0);
     meet();
     TN_UNROLL_BY(1)
@@ -234,8 +263,55 @@ struct TileLoop {
     }
   }
 
+  /// Of tiles that reach over no edge, of matrices that are copied 16 bytes at a time.
+  TN_INLINE void find_all_steps(int64 row0, int64 column0) {
+    const auto& p = problem.p;
+    bool is_even = problem.is_even() && row0 + kM <= p.m && column0 + kN <= p.n &&
+                   p.k % kDepth == 0 &&
+                   p.left_way == (LeftByRows ? kVectorsAcross : kVectorsAlongK) &&
+                   p.right_way == (RightByRows ? kVectorsAcross : kVectorsAlongK);
+    if (thread() == 0) room.steps.is_even = is_even;
+    meet();
+    if (!is_even) return;
+    find_steps<kM, LeftByRows>(0, room.base.left, room.base.row, problem.left_strides());
+    find_steps<kN, RightByRows>(1, room.base.right, room.base.column, problem.right_strides());
+  }
+  template <int Rows, bool ByRows>
+  TN_INLINE void find_steps(int side, const typename Number::Memory* base, int64 row, Strides by) {
+    constexpr int kVectors = (ByRows ? Rows : kDepth) / kVector;
+    constexpr auto kBytes = static_cast<int64>(sizeof(Sum));
+    static_assert(kCopiers % kVectors == 0 && kThreads == 256);
+    int self = thread() - kFirstCopier;
+    if (self >= 0) {
+      int near = self % kVectors * kVector, far = self / kVectors;
+      int64 at = (row + (ByRows ? near : far)) * by.row + (ByRows ? far : near) * by.k;
+      room.steps.first[side][self] = reinterpret_cast<uint64>(base + at);
+    }
+    if (self == 0) {
+      room.steps.more[side] = kCopiers / kVectors * (ByRows ? by.k : by.row) * kBytes;
+      room.steps.next[side] = kDepth * by.k * kBytes;
+    }
+  }
+  /// Piece `t` of an operand, as bring_side brings vectors.
+  template <int Rows, bool ByRows, class Piece>
+  TN_INLINE void bring_even(int side, int t, Piece& to) {
+    constexpr int kVectors = (ByRows ? Rows : kDepth) / kVector;
+    constexpr int kCount = Rows * kDepth / kCopiers, kFar = kCopiers / kVectors;
+    static_assert(kCount >= kVector);
+    auto self = static_cast<uint32>(copier());
+    int near = static_cast<int>(self % kVectors) * kVector, far = static_cast<int>(self / kVectors);
+    uint64 from = room.steps.first[side][self] + static_cast<uint64>(t * room.steps.next[side]);
+    auto more = static_cast<uint64>(room.steps.more[side]);
+    TN_UNROLL
+    for (int i = 0; i * kVector < kCount; ++i, from += more)
+      begin_copy<16, false>(to.at(ByRows ? near : far + i * kFar, ByRows ? far + i * kFar : near),
+                            reinterpret_cast<const void*>(from));
+  }
+
   /// Of piece `t`; needed by the next one but one at the earliest.
   TN_INLINE void find_inner(int t) {
+    if constexpr (kHasSteps)
+      if (room.steps.is_even) return;
     int self = copier();
     if (self >= kDepth || t >= steps()) return;
     int64 k = int64{t} * kDepth + self;
@@ -244,6 +320,12 @@ struct TileLoop {
 
   TN_INLINE void bring(int t) {
     int stage = t % kStages;
+    if constexpr (kHasSteps)
+      if (room.steps.is_even) {
+        bring_even<kM, LeftByRows>(0, t, room.left[stage]);
+        bring_even<kN, RightByRows>(1, t, room.right[stage]);
+        return;
+      }
     const auto* inner = room.inner[t % 2];
     bring_side<kM, LeftByRows>(problem.p.left_way, room.left[stage], [&](int row, int k) TN_INLINE {
       return problem.left(room.base.left, room.row[row], inner[k]);

@@ -38,11 +38,16 @@ constexpr bool has_room_for_totals(const TileForm& form) { return form.each_m * 
 /// the sums.
 struct TileSizes {
   int element, row, column, inner;
+  bool has_steps = false;  // operands may be read at even steps, see product_tiles.cuh
 };
+/// Small tiles have no room for the steps: more of them fit into a multiprocessor.
+constexpr bool has_steps(const TileForm& form, const TileSizes& size) {
+  return size.has_steps && has_room_for_totals(form);
+}
 /// Shared memory of a block; `has_blocks`: sums have several blocks.
 constexpr int tile_bytes(const TileForm& form, const TileSizes& size, bool has_blocks,
                          bool left_by_rows, bool right_by_rows) {
-  constexpr int kBase = 40;  // sizeof(TileBase)
+  constexpr int kBase = 40, kSteps = 4136;  // sizeof(TileBase), sizeof(TileSteps)
   int extra = 16 / size.element;
   auto piece = [&](int rows, bool by_rows) {
     return by_rows ? form.depth * (rows + extra) : rows * (form.depth + extra);
@@ -51,5 +56,5 @@ constexpr int tile_bytes(const TileForm& form, const TileSizes& size, bool has_b
   int totals = has_room_for_totals(form) ? form.each_m * form.each_n * form.side * form.side : 2;
   return ((has_blocks ? totals : 0) + form.stages * elements) * size.element +
          form.rows() * size.row + form.columns() * size.column + 2 * form.depth * size.inner +
-         kBase;
+         kBase + (has_steps(form, size) ? kSteps : 0);
 }
