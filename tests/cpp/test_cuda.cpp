@@ -4,6 +4,7 @@
 
 #include <csignal>
 #include <filesystem>
+#include <thread>
 
 #include "backend/cuda/assembler.h"
 #include "backend/cuda/cuda_backend.h"
@@ -143,7 +144,7 @@ TEST_CASE("cuda: large copies go through pinned memory in pieces") {
   CHECK(back.to_vector<int64_t>() == x.to_vector<int64_t>());
 }
 
-TEST_CASE("cuda: one event serves work on its heels, and whoever waits has one") {
+TEST_CASE("cuda: one mark serves work on its heels, and whoever waits has one") {
   WithMock with;
   cuda::Gpu& gpu = cuda::gpu_of(Device("cuda"));
   gpu.wait_for_all();
@@ -160,6 +161,91 @@ TEST_CASE("cuda: one event serves work on its heels, and whoever waits has one")
   CHECK(gpu.done() == numbers.back() + 1);
 }
 
+TEST_CASE("cuda: numbers of work pass the end of the word that the GPU writes") {
+  WithMock with;
+  cuda::forget_gpus();
+  cuda::Gpu& gpu = cuda::gpu_of(Device("cuda"));
+  auto give = [&] { return gpu.give([](cuda::Stream) {}, [] { return "work"; }); };
+  constexpr uint64_t kEnd = uint64_t{1} << 32;
+  CHECK(gpu.done() < kEnd);
+  while (gpu.submitted() < kEnd - 2) gpu.wait(give());
+  cuda::set_mock_busy(true);
+  uint64_t last = 0;
+  for (int i = 0; i < 4; ++i) last = give();
+  CHECK(last == kEnd + 2);
+  CHECK_FALSE(gpu.is_done(kEnd - 1));
+  cuda::set_mock_busy(false);
+  gpu.wait(last);
+  CHECK(gpu.done() == last);
+  // A wait of a stream is for a number of 32 bits as well.
+  Tensor there = zeros({100000}, float32).to(Device("cuda"));
+  for (int i = 0; i < 200; ++i) there = full({100000}, i, float32).to(Device("cuda"));
+  CHECK(there[7].item<double>() == 199);
+  CHECK(gpu.done() > kEnd);
+  clear_plans();
+}
+
+TEST_CASE("cuda: a kernel that fails while one waits is reported, though it writes no word") {
+  WithMock with;
+  for (bool of_copy : {false, true}) {
+    cuda::Gpu& its = cuda::gpu_of(Device("cuda"));
+    uint64_t before = its.give([](cuda::Stream) {}, [] { return "before"; });
+    its.wait(before);
+    BufferRef memory = allocate(size_t{1} << 20, Device("cuda"));
+    auto there = reinterpret_cast<cuda::Address>(memory->address);
+    std::vector<char> from(size_t{1} << 20);
+    cuda::set_mock_busy(true);
+    uint64_t number = its.give([](cuda::Stream) {}, [] { return "a kernel that fails"; });
+    if (of_copy) number = its.copy_ahead(there, from.data(), from.size(), number);
+    own_stop_point = [] { mock().broken = 700; };  // when all is submitted, and one waits
+    std::string error = error_in([&] { its.wait(number); });
+    own_stop_point = nullptr;
+    CHECK(contains(error, "cannot be used any more: a kernel that fails"));
+    CHECK(contains(error_in([&] { its.wait(number); }), "a kernel that fails"));
+    CHECK(its.is_done(before));
+    CHECK_FALSE(its.is_done(number));
+    mock().broken = 0;
+    cuda::set_mock_busy(false);
+    memory.reset();
+    cuda::forget_gpus();
+    clear_plans();
+  }
+}
+
+TEST_CASE("cuda: many threads wait for work, each for its own") {
+  WithMock with;
+  cuda::Gpu& gpu = cuda::gpu_of(Device("cuda"));
+  gpu.wait_for_all();
+  for (bool fails : {false, true}) {
+    cuda::set_mock_busy(true);
+    std::vector<uint64_t> numbers;
+    for (int i = 0; i < 8; ++i)
+      numbers.push_back(gpu.give([](cuda::Stream) {}, [] { return "work"; }));
+    std::atomic<int> waiting = 0, done = 0, failed = 0;
+    std::vector<std::thread> threads;
+    for (uint64_t number : numbers)
+      threads.emplace_back([&, number] {
+        ++waiting;
+        try {
+          gpu.wait(number);
+          if (gpu.is_done(number)) ++done;
+        } catch (const InternalError&) {
+          ++failed;
+        }
+      });
+    while (waiting < 8) std::this_thread::yield();
+    if (fails) mock().broken = 700;
+    if (!fails) cuda::set_mock_busy(false);
+    for (std::thread& thread : threads) thread.join();
+    CHECK(done == (fails ? 0 : 8));
+    CHECK(failed == (fails ? 8 : 0));
+  }
+  mock().broken = 0;
+  cuda::set_mock_busy(false);
+  cuda::forget_gpus();
+  clear_plans();
+}
+
 TEST_CASE("cuda: the user's handlers may copy while a copy waits") {
   WithMock with;
   Device gpu("cuda");
@@ -171,16 +257,16 @@ TEST_CASE("cuda: the user's handlers may copy while a copy waits") {
   its = &cuda::gpu_of(gpu), there = reinterpret_cast<cuda::Address>(memory->address), handled = 0;
   std::vector<char> from(kBytes, 7), to(kBytes);
   its->copy_in(there, from.data(), kBytes);
-  mock().is_busy = true;
+  cuda::set_mock_busy(true);
   own_stop_point = [] {
-    mock().is_busy = false;
+    cuda::set_mock_busy(false);
     char byte = 0;
     if (handled++ == 0) its->copy_out(&byte, there, 1);
     CHECK(byte == 7);
   };
   its->copy_out(to.data(), there, kBytes);
   own_stop_point = nullptr;
-  mock().is_busy = false;
+  cuda::set_mock_busy(false);
   CHECK(handled == 1);
   CHECK(to == from);
 }
@@ -294,6 +380,7 @@ TEST_CASE("cuda: declarations are those of cuda.h") {
   CHECK(cuda::kStreamNonBlocking == CU_STREAM_NON_BLOCKING);
   CHECK(cuda::kEventWithTiming == CU_EVENT_DEFAULT);
   CHECK(cuda::kEventNoTiming == CU_EVENT_DISABLE_TIMING);
+  CHECK(cuda::kWaitGreaterOrEqual == CU_STREAM_WAIT_VALUE_GEQ);
   CHECK(cuda::kCaptureRelaxed == CU_STREAM_CAPTURE_MODE_RELAXED);
   CHECK(cuda::kJitErrorLog == CU_JIT_ERROR_LOG_BUFFER);
   CHECK(cuda::kJitErrorLogBytes == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES);

@@ -14,8 +14,8 @@ constexpr size_t kLarge = size_t{5} << 20;  // of two pieces
 
 /// Work that is not done for some time.
 struct Busy {
-  Busy() { mock().is_busy = true; }
-  ~Busy() { mock().is_busy = false; }
+  Busy() { cuda::set_mock_busy(true); }
+  ~Busy() { cuda::set_mock_busy(false); }
 };
 
 Bound host_bytes(size_t bytes) {

@@ -263,24 +263,26 @@ TEST_CASE("cuda: memory of others is given back when no work uses it") {
   borrowed.reset();
   CHECK(released == 1);
   borrowed = borrow();
-  mock().is_busy = true;
+  cuda::set_mock_busy(true);
   borrowed.reset();
   CHECK(released == 1);  // its work is under way
-  mock().is_busy = false;
+  cuda::set_mock_busy(false);
   its.wait_for_all();
   CHECK(released == 2);
 }
 
-TEST_CASE("cuda: the work that a GPU failed in is named, also when its event is not recorded yet") {
+TEST_CASE("cuda: the work that a GPU failed in is named, also when it is not marked yet") {
   WithMock with;
   cuda::Gpu& gpu = cuda::gpu_of(Device("cuda"));
   gpu.wait(gpu.give([](cuda::Stream) {}, [] { return "before"; }));
+  cuda::set_mock_busy(true);
   for (int i = 0; i < 5; ++i) gpu.give([](cuda::Stream) {}, [i] { return format("work {}", i); });
   mock().broken = 700;
   std::string error = error_in([&] {
     gpu.give([](cuda::Stream) { throw_internal("cuLaunchKernel fails"); }, [] { return "last"; });
   });
   mock().broken = 0;
+  cuda::set_mock_busy(false);
   CHECK(contains(error, "work 0; or work 1; or work 2; or one of 2 that were submitted later"));
   cuda::forget_gpus();
   clear_plans();

@@ -43,6 +43,7 @@ inline constexpr int kFunctionSharedShare = 9;   // CU_FUNC_ATTRIBUTE_PREFERRED_
 inline constexpr int kFunctionSharedBytes = 8;   // CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE
 inline constexpr int kPoolReleaseThreshold = 4;  // CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
 inline constexpr unsigned kStreamNonBlocking = 1, kEventWithTiming = 0, kEventNoTiming = 2;
+inline constexpr unsigned kWaitGreaterOrEqual = 0;  // of numbers that overflow
 inline constexpr int kCaptureRelaxed = 2;
 inline constexpr int kJitErrorLog = 5, kJitErrorLogBytes = 6;
 
@@ -76,13 +77,15 @@ inline constexpr int kJitErrorLog = 5, kJitErrorLogBytes = 6;
   X(cuMemsetD16Async, (Address, unsigned short, size_t, Stream))                               \
   X(cuMemsetD32Async, (Address, unsigned, size_t, Stream))                                     \
   X(cuStreamCreate, (Stream*, unsigned))                                                       \
+  X(cuStreamQuery, (Stream))                                                                   \
   X(cuStreamSynchronize, (Stream))                                                             \
   X(cuStreamWaitEvent, (Stream, EventHandle, unsigned))                                        \
+  X(cuStreamWaitValue32_v2, (Stream, Address, uint32_t, unsigned))                             \
+  X(cuStreamWriteValue32_v2, (Stream, Address, uint32_t, unsigned))                            \
   X(cuStreamBeginCapture_v2, (Stream, int))                                                    \
   X(cuStreamEndCapture, (Stream, Graph*))                                                      \
   X(cuEventCreate, (EventHandle*, unsigned))                                                   \
   X(cuEventRecord, (EventHandle, Stream))                                                      \
-  X(cuEventQuery, (EventHandle))                                                               \
   X(cuEventSynchronize, (EventHandle))                                                         \
   X(cuEventElapsedTime, (float*, EventHandle, EventHandle))                                    \
   X(cuEventDestroy_v2, (EventHandle))                                                          \

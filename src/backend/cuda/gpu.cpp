@@ -39,10 +39,11 @@ Gpu::Gpu(const Driver& table, int number)
   check(driver, driver.cuStreamCreate(&stream, kStreamNonBlocking), "cuStreamCreate");
   check(driver, driver.cuStreamCreate(&capturing, kStreamNonBlocking), "cuStreamCreate");
   check(driver, driver.cuStreamCreate(&copying, kStreamNonBlocking), "cuStreamCreate");
-  for (EventHandle& event : copy_events_)
-    check(driver, driver.cuEventCreate(&event, kEventNoTiming), "cuEventCreate");
-  for (EventHandle& event : events_)
-    check(driver, driver.cuEventCreate(&event, kEventNoTiming), "cuEventCreate");
+  constexpr size_t kLine = 128;  // bytes apart, so that waits do not disturb each other
+  void* words = nullptr;
+  check(driver, driver.cuMemHostAlloc(&words, 2 * kLine, 0), "cuMemHostAlloc");
+  work_.begin(driver, stream, words);
+  copying_.begin(driver, copying, static_cast<char*>(words) + kLine);
   MemoryPool pool_of_driver = nullptr;
   uint64_t all = UINT64_MAX;  // what is freed stays with the process
   if (driver.cuDeviceGetDefaultMemPool(&pool_of_driver, device) == kSuccess)
@@ -79,21 +80,19 @@ uint64_t Gpu::give(const std::function<void(Stream)>& submit, std::function<std:
     {
       std::lock_guard lock(mutex_);
       if (!broken_.empty()) throw_internal(broken_);
-      if (given_ < kMostAhead || done() + kMostAhead > given_) {
+      forget_done();
+      if (done() + kMostAhead > given_) {
         try {
           submit(stream);
-        } catch (const InternalError&) {  // of this work, or of what was under way?
-          if (done() == given_) throw;
-          if (marked_ < given_) mark();  // which fails if the GPU has
-          Result before = driver.cuEventQuery(marks_.back().event);
-          if (before != kSuccess && before != kNotReady) fail_broken(before);
+        } catch (const InternalError&) {  // of this work, or of what was before?
+          require_running(work_);
           throw;
         }
         under_way_.push_back({++given_, std::move(what)});
         uint64_t number = given_;
         submitted_.store(number, std::memory_order_release);
-        // Work submitted within a few microseconds shares an event. A wait for work that has none
-        // yet records one.
+        // Work submitted within a few microseconds shares a mark. A wait for work that has none
+        // yet makes one.
         constexpr uint64_t kMostUnmarked = 4;
         constexpr auto kSharedTime = std::chrono::microseconds(10);
         if (number - marked_ >= kMostUnmarked ||
@@ -107,37 +106,35 @@ uint64_t Gpu::give(const std::function<void(Stream)>& submit, std::function<std:
   }
 }
 
-/// Records an event behind all work. Under the lock. At most kMostAhead are in use, since each is
-/// behind other work.
+/// Behind all work. Under the lock.
 void Gpu::mark() {
-  EventHandle event = events_[marks_made_++ % kMostAhead];
-  Result result = driver.cuEventRecord(event, stream);
-  marks_.push_back({given_, event});
+  Result result = work_.mark(given_);
   marked_ = given_;
   last_mark_ = std::chrono::steady_clock::now();
   if (result != kSuccess) fail_broken(result);
 }
 
-/// Finds out whether work is done. Under the lock.
-void Gpu::look(uint64_t number) {
+/// Under the lock.
+void Gpu::mark_for(uint64_t number) {
   if (!broken_.empty()) throw_internal(broken_);
-  if (done() >= number) return;
   if (marked_ < number) mark();
-  auto behind = std::ranges::lower_bound(marks_, number, {}, &Mark::number);
-  Result result = driver.cuEventQuery(behind->event);
-  if (result == kNotReady) return;
-  if (result != kSuccess) fail_broken(result);
-  uint64_t last = behind->number;
-  marks_.erase(marks_.begin(), behind + 1);
-  done_.store(last, std::memory_order_release);
-  while (!under_way_.empty() && under_way_.front().number <= last) under_way_.pop_front();
 }
 
-/// A failed kernel ends the context: nothing runs there any more.
+/// Under the lock.
+void Gpu::forget_done() {
+  for (uint64_t last = done(); !under_way_.empty() && under_way_.front().number <= last;)
+    under_way_.pop_front();
+}
+
+/// Asks the driver, which takes longer than to look at what is done. Under the lock.
+void Gpu::require_running(const Progress& progress) {
+  Result result = progress.ask();
+  if (result != kSuccess && result != kNotReady) fail_broken(result);
+}
+
+/// A failed kernel ends the context: nothing runs there any more. Under the lock.
 void Gpu::fail_broken(Result result) {
-  for (const Mark& mark : marks_)
-    if (driver.cuEventQuery(mark.event) == kSuccess)
-      done_.store(mark.number, std::memory_order_release);
+  if (!broken_.empty()) throw_internal(broken_);  // another thread has found out first
   std::string suspects;
   int named = 0, others = 0;
   for (const Work& work : under_way_) {
@@ -159,22 +156,29 @@ void Gpu::wait(uint64_t number) {
   if (number == 0 || is_done(number)) return;
   require_own_process();
   enter();
+  bool is_copy = number & kCopyBit;
+  {
+    std::lock_guard lock(mutex_);
+    mark_for(is_copy ? 0 : number);
+  }
   using Clock = std::chrono::steady_clock;
   constexpr auto kSpin = std::chrono::milliseconds(2), kSlice = std::chrono::milliseconds(50);
-  Clock::time_point began = Clock::now(), asked = began;
-  for (;;) {
-    {
-      std::lock_guard lock(mutex_);
-      number& kCopyBit ? look_at_copy(copy_of(number)) : look(number);
-    }
-    if (is_done(number)) break;
+  constexpr auto kTrust = std::chrono::microseconds(200);  // that work goes on
+  Clock::time_point began = Clock::now(), asked_gpu = began, asked_user = began;
+  while (!is_done(number)) {
     Clock::time_point now = Clock::now();
+    if (now - asked_gpu >= kTrust) {
+      std::lock_guard lock(mutex_);
+      require_running(is_copy ? copying_ : work_);
+      asked_gpu = now;
+    }
     if (now - began < kSpin) continue;
     std::this_thread::sleep_for(std::chrono::microseconds(50));
-    if (now - asked < kSlice) continue;
-    asked = now;
+    if (now - asked_user < kSlice) continue;
+    asked_user = now;
     stop_if_asked();
   }
+  if (std::unique_lock lock(mutex_, std::try_to_lock); lock) forget_done();
   if (borrowed_count_.load(std::memory_order_relaxed) > 0) release_done();
 }
 
@@ -185,7 +189,7 @@ void Gpu::wait_for_all() {
     last = given_, copy = copies_;
   }
   wait(last);
-  if (copy > 0) wait(kCopyBit | copy);
+  wait(kCopyBit | copy);
 }
 
 /// Single values travel with the command: the engine for copies would have to be waited for.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "backend/cuda/driver.h"
+#include "backend/cuda/gpu_progress.h"
 #include "plan/target.h"
 #include "runtime/buffer.h"
 #include "tenon/memory.h"
@@ -120,13 +121,12 @@ class Gpu {
   void wait(uint64_t number);
   void wait_for_all();
   /// The newest work that is known to be done.
-  uint64_t done() const { return done_.load(std::memory_order_acquire); }
+  uint64_t done() const { return work_.done(); }
   /// The newest that was submitted.
   uint64_t submitted() const { return submitted_.load(std::memory_order_acquire); }
   /// Whether it is known that work, or a copy, is done.
   bool is_done(uint64_t number) const {
-    if (number & kCopyBit) return copies_done_.load(std::memory_order_acquire) >= copy_of(number);
-    return done() >= number;
+    return number & kCopyBit ? copying_.done() >= copy_of(number) : done() >= number;
   }
 
   /// Copies through pinned memory. To the GPU: the host's memory may change when it returns.
@@ -159,34 +159,27 @@ class Gpu {
     uint64_t number;
     std::function<std::string()> what;
   };
-  /// An event behind this work and all before it.
-  struct Mark {
-    uint64_t number;
-    EventHandle event;
-  };
   void set(Address to, const void* value, size_t bytes, Stream on) const;
   void mark();
-  void look(uint64_t number);
+  void mark_for(uint64_t number);
+  void forget_done();
   static uint64_t copy_of(uint64_t number) { return number & ~kCopyBit; }
-  EventHandle event_of_copy(uint64_t copy) const;
-  void look_at_copy(uint64_t copy);
   void make_copies_wait(uint64_t used);
+  void make_wait_for_all(Stream other);
+  void require_running(const Progress& progress);
   [[noreturn]] void fail_broken(Result result);
   void release_done();
 
   Context context_ = nullptr;
   int generation_;
-  std::mutex mutex_;                     // of what follows, and of the stream
-  EventHandle events_[kMostAhead] = {};  // used in turn
+  Progress work_, copying_;  // of the two streams
+  std::mutex mutex_;         // of what follows, and of the streams
   std::deque<Work> under_way_;
-  std::deque<Mark> marks_;                            // of what is not known to be done
-  uint64_t given_ = 0, marked_ = 0, marks_made_ = 0;  // numbers of the last, and how many
+  uint64_t given_ = Progress::kFirst, marked_ = Progress::kFirst;  // numbers of the last
   std::chrono::steady_clock::time_point last_mark_{};
-  std::atomic<uint64_t> done_ = 0, submitted_ = 0;
-  static constexpr size_t kMostCopies = 32;
-  EventHandle copy_events_[kMostCopies] = {};  // used in turn
-  uint64_t copies_ = 0;                        // that were submitted
-  std::atomic<uint64_t> copies_done_ = 0, joined_ = 0;
+  std::atomic<uint64_t> submitted_ = Progress::kFirst;
+  uint64_t copies_ = Progress::kFirst;  // the last that was submitted
+  std::atomic<uint64_t> joined_ = Progress::kFirst;
   std::string broken_;  // what all use of it reports from now on
   Staging staging_{*this};
   /// Memory of others that work under way uses.

@@ -20,14 +20,19 @@ struct Once {
 
 }  // namespace
 
+/// By an event, which the driver knows too. Under the lock.
+void Gpu::make_wait_for_all(Stream other) {
+  Once once(driver);
+  check(driver, driver.cuEventRecord(once.event, stream), "cuEventRecord");
+  check(driver, driver.cuStreamWaitEvent(other, once.event, 0), "cuStreamWaitEvent");
+}
+
 void Gpu::lend(Stream other) {
   require_own_process();
   enter();
-  Once once(driver);
   std::lock_guard lock(mutex_);
   if (!broken_.empty()) throw_internal(broken_);
-  check(driver, driver.cuEventRecord(once.event, stream), "cuEventRecord");
-  check(driver, driver.cuStreamWaitEvent(other, once.event, 0), "cuStreamWaitEvent");
+  make_wait_for_all(other);
 }
 
 void Gpu::follow(Stream other) {

@@ -8,35 +8,12 @@
 
 namespace tn::cuda {
 
-/// Its own, or that of a later copy if the event was used again. Under the lock.
-EventHandle Gpu::event_of_copy(uint64_t copy) const {
-  uint64_t oldest = copies_ > kMostCopies ? copies_ - kMostCopies + 1 : 1;
-  return copy_events_[std::max(copy, oldest) % kMostCopies];
-}
-
-void Gpu::look_at_copy(uint64_t copy) {
-  if (!broken_.empty()) throw_internal(broken_);
-  Result result = driver.cuEventQuery(event_of_copy(copy));
-  if (result == kNotReady) return;
-  if (result != kSuccess) fail_broken(result);
-  if (copies_done_.load() < copy) copies_done_.store(copy, std::memory_order_release);
-}
-
 /// Under the lock.
 void Gpu::make_copies_wait(uint64_t used) {
   if (used <= done()) return;
-  EventHandle event = nullptr;
-  bool is_once = used > given_;  // also for what has no number, as an allocation
-  if (is_once) {
-    check(driver, driver.cuEventCreate(&event, kEventNoTiming), "cuEventCreate");
-    check(driver, driver.cuEventRecord(event, stream), "cuEventRecord");
-  } else {
-    if (marked_ < used) mark();
-    event = std::ranges::lower_bound(marks_, used, {}, &Mark::number)->event;
-  }
-  Result result = driver.cuStreamWaitEvent(copying, event, 0);
-  if (is_once) driver.cuEventDestroy_v2(event);
-  check(driver, result, "cuStreamWaitEvent");
+  if (used > given_) return make_wait_for_all(copying);  // also for an allocation
+  mark_for(used);
+  check(driver, work_.make_wait(copying, used), "cuStreamWaitValue32");
 }
 
 uint64_t Gpu::copy_ahead(Address to, const void* from, size_t bytes, uint64_t used) {
@@ -53,8 +30,7 @@ uint64_t Gpu::copy_ahead(Address to, const void* from, size_t bytes, uint64_t us
       if (!broken_.empty()) throw_internal(broken_);
       if (at == 0) make_copies_wait(used);
       Result result = driver.cuMemcpyHtoDAsync_v2(to + at, piece.at, some, copying);
-      if (result == kSuccess)
-        result = driver.cuEventRecord(copy_events_[(copies_ + 1) % kMostCopies], copying);
+      if (result == kSuccess) result = copying_.mark(copies_ + 1);
       if (result != kSuccess) fail_broken(result);
       piece.work = number = kCopyBit | ++copies_;
     }
@@ -68,7 +44,7 @@ void Gpu::join(uint64_t number) {
   uint64_t copy = copy_of(number);
   enter();
   std::lock_guard lock(mutex_);
-  check(driver, driver.cuStreamWaitEvent(stream, event_of_copy(copy), 0), "cuStreamWaitEvent");
+  check(driver, copying_.make_wait(stream, copy), "cuStreamWaitValue32");
   if (joined_.load() < copy) joined_.store(copy, std::memory_order_release);
 }
 

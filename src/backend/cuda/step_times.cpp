@@ -46,6 +46,8 @@ uint64_t StepTimes::nanoseconds_between(EventHandle from, EventHandle to) const 
 
 void StepTimes::tell(uint64_t work) {
   gpu_.wait(work);
+  if (!steps_.empty())  // the driver looks at events for itself
+    check(gpu_.driver, gpu_.driver.cuEventSynchronize(steps_.back().ended), "cuEventSynchronize");
   for (const Timed& timed : steps_) {
     Event event(EventKind::step, timed.step->name,
                 origin_time_ + nanoseconds_between(origin_, timed.began));

@@ -75,6 +75,36 @@ void run_kernel(const FunctionOfDriver& function, const uint64_t* params, unsign
   function.kernel->run(params, blocks, threads);
 }
 
+/// Words that streams are to write.
+struct Words {
+  std::mutex mutex;
+  bool is_busy = false;
+  std::vector<std::pair<Address, uint32_t>> due;
+
+  static Words& all() {
+    static auto& only = *new Words;
+    return only;
+  }
+  static void write(Address at, uint32_t value) {
+    std::atomic_ref(*reinterpret_cast<uint32_t*>(at)).store(value, std::memory_order_release);
+  }
+};
+Result write_word(Address at, uint32_t value) {
+  if (mock().broken) return mock().broken;
+  Words& words = Words::all();
+  std::lock_guard lock(words.mutex);
+  if (words.is_busy)
+    words.due.emplace_back(at, value);
+  else
+    Words::write(at, value);
+  return kSuccess;
+}
+Result state_of_streams() {
+  Words& words = Words::all();
+  std::lock_guard lock(words.mutex);
+  return mock().broken ? mock().broken.load() : words.is_busy ? kNotReady : kSuccess;
+}
+
 /// In any order that the edges allow.
 void run_graph(const GraphOfDriver& graph) {
   static std::minstd_rand random(7);
@@ -205,7 +235,7 @@ void make_device(Driver& d) {
   };
   d.cuCtxSetCurrent = [](Context c) { return current = c, kSuccess; };
   d.cuCtxGetCurrent = [](Context* out) { return *out = current, kSuccess; };
-  d.cuCtxSynchronize = [] { return ++mock().synchronized, mock().broken; };
+  d.cuCtxSynchronize = [] { return ++mock().synchronized, mock().broken.load(); };
 }
 
 void make_memory(Driver& d) {
@@ -222,32 +252,39 @@ void make_memory(Driver& d) {
   };
   d.cuMemFreeHost = [](void* at) { return std::free(at), kSuccess; };
   d.cuMemcpyHtoDAsync_v2 = [](Address to, const void* from, size_t bytes, Stream) {
-    return std::memcpy(mock_memory(to), from, bytes), mock().broken;
+    return std::memcpy(mock_memory(to), from, bytes), mock().broken.load();
   };
   d.cuMemcpyDtoHAsync_v2 = [](void* to, Address from, size_t bytes, Stream) {
-    return std::memcpy(to, mock_memory(from), bytes), mock().broken;
+    return std::memcpy(to, mock_memory(from), bytes), mock().broken.load();
   };
   d.cuMemsetD8Async = [](Address to, unsigned char value, size_t, Stream) {
-    return std::memcpy(mock_memory(to), &value, 1), mock().broken;
+    return std::memcpy(mock_memory(to), &value, 1), mock().broken.load();
   };
   d.cuMemsetD16Async = [](Address to, unsigned short value, size_t, Stream) {
-    return std::memcpy(mock_memory(to), &value, 2), mock().broken;
+    return std::memcpy(mock_memory(to), &value, 2), mock().broken.load();
   };
   d.cuMemsetD32Async = [](Address to, unsigned value, size_t, Stream) {
-    return std::memcpy(mock_memory(to), &value, 4), mock().broken;
+    return std::memcpy(mock_memory(to), &value, 4), mock().broken.load();
   };
   d.cuMemcpyDtoDAsync_v2 = [](Address to, Address from, size_t bytes, Stream stream) {
     auto copy = [=] { std::memmove(mock_memory(to), mock_memory(from), bytes); };
-    if (!stream->capturing) return copy(), mock().broken;
+    if (!stream->capturing) return copy(), mock().broken.load();
     return next_captured(stream)->copy = copy, kSuccess;
   };
 }
 
 void make_streams(Driver& d) {
   d.cuStreamCreate = [](Stream* out, unsigned) { return *out = kept<StreamOfDriver>(), kSuccess; };
-  d.cuStreamSynchronize = [](Stream) { return mock().broken; };
+  d.cuStreamWriteValue32_v2 = [](Stream, Address at, uint32_t value, unsigned) {
+    return write_word(at, value);
+  };
+  d.cuStreamWaitValue32_v2 = [](Stream stream, Address, uint32_t, unsigned) {
+    return mock().waiting.push_back(stream), mock().broken.load();
+  };
+  d.cuStreamQuery = [](Stream) { return state_of_streams(); };
+  d.cuStreamSynchronize = [](Stream) { return mock().broken.load(); };
   d.cuStreamWaitEvent = [](Stream stream, EventHandle, unsigned) {
-    return mock().waiting.push_back(stream), mock().broken;
+    return mock().waiting.push_back(stream), mock().broken.load();
   };
   d.cuStreamBeginCapture_v2 = [](Stream stream, int) {
     return stream->capturing = kept<GraphOfDriver>(), kSuccess;
@@ -266,8 +303,7 @@ void make_streams(Driver& d) {
     return *out = static_cast<float>(to->recorded - from->recorded) * 4e-6F, kSuccess;
   };
   d.cuEventDestroy_v2 = [](EventHandle event) { return delete event, kSuccess; };
-  d.cuEventQuery = [](EventHandle) { return mock().is_busy ? kNotReady : mock().broken; };
-  d.cuEventSynchronize = [](EventHandle) { return mock().broken; };
+  d.cuEventSynchronize = [](EventHandle) { return mock().broken.load(); };
   d.cuLaunchKernel = [](Function f, unsigned blocks, unsigned, unsigned, unsigned threads, unsigned,
                         unsigned, unsigned, Stream stream, void** params,
                         void**) { return launch(f, blocks, threads, stream, params); };
@@ -326,12 +362,21 @@ void make_graphs(Driver& d) {
   d.cuGraphLaunch = [](GraphExec exec, Stream) {
     ++mock().graph_launches;
     if (!mock().broken) run_graph(exec->graph);
-    return mock().broken;
+    return mock().broken.load();
   };
   d.cuGraphExecDestroy = [](GraphExec exec) { return delete exec, kSuccess; };
 }
 
 }  // namespace
+
+void set_mock_busy(bool busy) {
+  Words& words = Words::all();
+  std::lock_guard lock(words.mutex);
+  words.is_busy = busy;
+  if (busy) return;
+  for (auto [at, value] : words.due) Words::write(at, value);
+  words.due.clear();
+}
 
 void* mock_memory(Address address) { return reinterpret_cast<void*>(address & ~kForeign); }
 

@@ -3,6 +3,7 @@
 // kernels that are functions of the host.
 //
 //     TENON_CUDA_MOCK=1    a device "cuda:0" without code of its own: the host interprets kernels
+#include <atomic>
 #include <functional>
 #include <map>
 #include <string>
@@ -25,9 +26,8 @@ struct Mock {
   int version = 13000, devices = 1, major = 0, minor = 0;
   Result init = kSuccess, context = kSuccess, module = kSuccess;  // what these calls return
   size_t total_bytes = size_t{1} << 30;
-  Result broken = kSuccess;                              // what waiting and later calls return
+  std::atomic<Result> broken = kSuccess;                 // what waiting and later calls return
   Result instantiate = kSuccess, set_params = kSuccess;  // what these calls return
-  bool is_busy = false;                                  // no work is done
   int launches_left = -1;                                // until one fails; -1: none does
   // Counted.
   int launches = 0, graph_launches = 0, graphs_built = 0, nodes_set = 0, allocations = 0,
@@ -38,6 +38,9 @@ struct Mock {
 };
 Mock& mock();
 const Driver& mock_driver();
+
+/// While it is busy, no work is done: streams write no words. Then they write those that are due.
+void set_mock_busy(bool busy);
 
 /// Memory of the mock as the host's.
 void* mock_memory(Address address);
