@@ -23,40 +23,40 @@ template <class V>
   return fma(second, fma(rest, rest, rest), second);
 }
 
-// exp(-y^2 / 2) = 2^-64 e s, and Q(y) = e s q; y is |x|, at most 15, where results vanish.
+// exp(-y^2 / 2) = 2^-64 e, and Q(y) = e q; y is |x|, at most 15, where results vanish.
 template <class V>
 struct NormalTail {
-  V y, e, s, q;
+  V y, e, q;
 };
 
 template <class V>
 [[gnu::always_inline]] inline NormalTail<V> normal_tail(V x) {
   const V most = constant<V>(15);
   const V y = select(abs(x) < most, abs(x), most);
-  // The exponent is rounded by a sum whose last bits are those of 2^(n + 64).
-  const V round = constant<V>(0x1.8p23f + 127 + 64);
+  // The exponent is rounded by a sum whose last bits are n + 64, which is added to that of e.
+  const V round = constant<V>(0x1.8p23f + 64);
   const V half = y * constant<V>(-0.5f);
   const V sum = fma(half * y, constant<V>(0x1.715476p+0f), round);
   const V n = sum - round;
   const V high = fma(half, y, -(n * constant<V>(0x1.62e4p-1f)));
   const V r = fma(n, constant<V>(-0x1.7f7d1cp-20f), high);
-  const V e = fma(fma(horner(r, kExpF32), r, constant<V>(1)), r, constant<V>(1));
-  const V s = from_bits<V>(bits(sum) << 23);
-  return {y, e, s, horner((y - constant<V>(2)) * reciprocal_beyond_3(y), kNormalF32)};
+  const V power = fma(fma(horner(r, kExpF32), r, constant<V>(1)), r, constant<V>(1));
+  const V e = from_bits<V>(bits(power) + (bits(sum) << 23));
+  return {y, e, horner((y - constant<V>(2)) * reciprocal_beyond_3(y), kNormalF32)};
 }
 
 template <class V>
 [[gnu::always_inline]] inline V gelu(V x) {
   const NormalTail<V> t = normal_tail(x);
   const V positive = select(x < constant<V>(0), constant<V>(-0.0f), x);
-  return fma(-t.q, t.e * (t.y * t.s), positive);
+  return fma(-t.q, t.e * t.y, positive);
 }
 
 // Q(y) - y exp(-y^2 / 2) / sqrt(2 pi) for negative x, and one less that.
 template <class V>
 [[gnu::always_inline]] inline V gelu_slope(V x) {
   const NormalTail<V> t = normal_tail(x);
-  const V left = (t.e * t.s) * fma(t.y, constant<V>(-0x1.9884533d43651p-66f), t.q);
+  const V left = t.e * fma(t.y, constant<V>(-0x1.9884533d43651p-66f), t.q);
   const V value = select(x < constant<V>(0), left, constant<V>(1) - left);
   return select(is_nan(x), x, value);
 }

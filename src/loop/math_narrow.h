@@ -102,18 +102,20 @@ template <class V>
   return copy_sign(fma(p.s, exp2m1_near(p.f), p.s - constant<V>(1)), x);
 }
 
-// 2^64 Q(y), the chance of more than y of the normal distribution, for y in [0, 13.75].
+// 2^65 Q(y), the chance of more than y of the normal distribution, for y in [0, 13.75]: a normal
+// number, so its exponent is a sum of integers. Of NaN it may make numbers.
 template <class V>
 [[gnu::always_inline]] inline V normal_tail(V y) {
-  const Power<V> p = split_power(horner(y, kNormalNarrow), 1, 64);
-  return exp2_near(p.f) * p.s;
+  const V t = horner(y, kNormalNarrow), round = constant<V>(0x1.8p23f + 65);
+  const V sum = t + round;
+  return from_bits<V>(bits(exp2_near(t - (sum - round))) + (bits(sum) << 23));
 }
 
 template <class V>
 [[gnu::always_inline]] inline V erfc(V x) {
   const V y = at_most(abs(x * constant<V>(0x1.6a09e6p+0f)), 13.75f);
-  const V tail = normal_tail(y) * constant<V>(0x1p-63f);
-  return select(x < constant<V>(0), constant<V>(2) - tail, tail);
+  const V tail = normal_tail(y) * constant<V>(0x1p-64f);
+  return select(is_nan(y), y, select(x < constant<V>(0), constant<V>(2) - tail, tail));
 }
 
 template <class V>
@@ -121,7 +123,7 @@ template <class V>
   const V most = constant<V>(13.75f);
   const V y = select(abs(x) < most, abs(x), most);
   const V positive = select(x < constant<V>(0), constant<V>(-0.0f), x);
-  return fma(normal_tail(y) * y, constant<V>(-0x1p-64f), positive);
+  return fma(normal_tail(y) * y, constant<V>(-0x1p-65f), positive);
 }
 
 // log(u) = e ln(2) + log(1 + f) for normal u > 0; of other u it makes nothing that overflows.

@@ -7,6 +7,7 @@
 
 #include "base/half.h"
 #include "compiler/compile_graph.h"
+#include "loop/math_narrow.h"
 #include "run_graph.h"
 #include "test_math_cases.h"
 
@@ -46,6 +47,18 @@ TEST_CASE("the derivative of gelu is within 2^-22 of its values") {
         std::erfc(-x * std::sqrt(0.5)) / 2 + x * std::exp(-x * x / 2) * 0.3989422804014327;
     const double error = std::abs(generic::math::gelu_slope(static_cast<float>(x)) - want);
     if (error > 0x1p-22) CHECK_MESSAGE(false, x << " is off by " << error);
+  }
+}
+
+// A GPU's NaN has all bits of the mantissa, which exponents are made of.
+TEST_CASE("gelu and erfc of any NaN are NaN") {
+  for (uint32_t bits : {0x7fc00000u, 0x7fffffffu, 0xffffffffu, 0xff812345u}) {
+    const auto x = std::bit_cast<float>(bits);
+    CAPTURE(bits);
+    CHECK(std::isnan(generic::math::gelu(x)));
+    CHECK(std::isnan(generic::math::gelu_slope(x)));
+    CHECK(std::isnan(generic::math::half::gelu(x)));
+    CHECK(std::isnan(generic::math::half::erfc(x)));
   }
 }
 
