@@ -6,7 +6,8 @@
 
 namespace tn {
 
-/// Of each entry, how often the instructions occur that touch memory, meet other threads or divide.
+/// Of each entry, how often the instructions occur that touch memory, meet other threads, divide or
+/// round to bf16.
 inline std::string ptx_summary(const std::string& ptx) {
   std::istringstream lines(ptx);
   std::string text, name;
@@ -27,8 +28,9 @@ inline std::string ptx_summary(const std::string& ptx) {
     std::string word;
     words >> word;
     if (word.starts_with("@")) words >> word;
-    for (const char* prefix : {"ld.global", "st.global", "ld.shared", "st.shared", "ld.local",
-                               "st.local", "bar.sync", "shfl", "div", "rem", "sqrt", "fma"})
+    for (const char* prefix :
+         {"ld.global", "st.global", "ld.shared", "st.shared", "ld.local", "st.local", "bar.sync",
+          "shfl", "div", "rem", "sqrt", "fma", "cvt.rn.bf16"})
       if (word.starts_with(prefix)) ++counts[word.substr(0, word.find(';'))];
   }
   finish();

@@ -221,6 +221,15 @@ void Emitter::store_element(const loop::Store& to, size_t e, Value* guard) {
                       }});
 }
 
+/// Elements of `size` bytes side by side, the first in the lowest bits.
+static llvm::Value* joined_word(llvm::IRBuilder<>& b, llvm::ArrayRef<llvm::Value*> parts,
+                                llvm::Type* type, int64_t size) {
+  llvm::Value* word = size < 4 ? b.CreateZExt(parts[0], type) : parts[0];
+  for (size_t k = 1; k < parts.size(); ++k)
+    word = b.CreateOr(word, b.CreateShl(b.CreateZExt(parts[k], type), k * uint64_t(size) * 8));
+  return word;
+}
+
 /// Elements as the words of accesses.
 Emitter::Values Emitter::packed(const Values& elements, DType dtype) {
   int64_t size = size_of(dtype), piece = std::min<int64_t>(p_.vector, kAccessBytes / size);
@@ -230,14 +239,12 @@ Emitter::Values Emitter::packed(const Values& elements, DType dtype) {
   for (size_t first = 0; first < elements.size(); first += size_t(piece)) {
     Value* access = llvm::PoisonValue::get(type);
     for (int64_t j = 0; j < piece; j += in_word) {
-      Value* word = ops_.to_memory(elements[first + size_t(j)], dtype);
       Type* word_type = type->isVectorTy() ? type->getScalarType() : type;
-      if (size < 4) word = b_.CreateZExt(word, word_type);
-      for (int64_t k = 1; k < in_word; ++k) {
-        Value* next =
-            b_.CreateZExt(ops_.to_memory(elements[first + size_t(j + k)], dtype), word_type);
-        word = b_.CreateOr(word, b_.CreateShl(next, uint64_t(k * size * 8)));
-      }
+      Values parts;
+      for (int64_t k = 0; k < in_word; ++k)
+        parts.push_back(ops_.to_memory(elements[first + size_t(j + k)], dtype));
+      Value* word = dtype == DType::bf16 ? threads_.packed_bf16(parts) : nullptr;
+      if (!word) word = joined_word(b_, parts, word_type, size);
       access =
           type->isVectorTy() ? b_.CreateInsertElement(access, word, uint64_t(j / in_word)) : word;
     }

@@ -98,6 +98,23 @@ void Threads::barrier() {
   b_.CreateCall(type, field(2, b_.getPtrTy()), {frame_});
 }
 
+/// The float32 that the bits of a bf16 were rounded from; null where there is none.
+static Value* rounded_from(Value* bits) {
+  auto* cast = llvm::dyn_cast<llvm::BitCastInst>(bits);
+  auto* narrow = cast ? llvm::dyn_cast<llvm::FPTruncInst>(cast->getOperand(0)) : nullptr;
+  if (!narrow || !narrow->getType()->isBFloatTy()) return nullptr;
+  Value* wide = narrow->getOperand(0);
+  return wide->getType()->isFloatTy() ? wide : nullptr;
+}
+
+Value* Threads::packed_bf16(const std::vector<Value*>& pair) {
+  if (simulated_ || pair.size() != 2) return nullptr;
+  Value *low = rounded_from(pair[0]), *high = rounded_from(pair[1]);
+  if (!low || !high) return nullptr;
+  Value* both = b_.CreateIntrinsic(llvm::Intrinsic::nvvm_ff2bf16x2_rn, {}, {high, low});
+  return b_.CreateBitCast(both, b_.getInt32Ty());
+}
+
 void Threads::warp_barrier() {
   if (simulated_) return barrier();
   b_.CreateIntrinsic(llvm::Intrinsic::nvvm_bar_warp_sync, {}, {b_.getInt32(~0u)});

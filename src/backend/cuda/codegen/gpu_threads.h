@@ -45,6 +45,8 @@ class Threads {
   void barrier();
   /// Threads of a warp meet, and see what the others have written.
   void warp_barrier();
+  /// The word of two bf16 by one conversion; null where they were not rounded from float32.
+  llvm::Value* packed_bf16(const std::vector<llvm::Value*>& pair);
   llvm::Value* shuffled(llvm::Value* x, int mask);
   /// 1 / x of a float32 that is far from 0 and from infinity: rounded as a division is.
   llvm::Value* reciprocal(llvm::Value* x);
