@@ -290,3 +290,28 @@ TEST_CASE("cuda simulated: shares of the sum of a row") {
                          uint32_t(columns), {}, 2);
       }
 }
+
+// Two vectors of a thread: the second lies a constant behind the first.
+TEST_CASE("cuda simulated: several vectors of a thread") {
+  if (!can_simulate()) return;
+  for (const char* type : {"f32", "i16", "i8", "f64"})
+    for (const char* from : {"p0", "4095 - p0", "2*p0 + 3", "p0%7", "p0//3"}) {
+      CAPTURE(type);
+      CAPTURE(from);
+      Kernel kernel = parse_kernel(format(
+          R"(kernel k(x: {0}[4096], z: {0}[8200]) -> (y: {0}[4096], w: {0}[8192]) {{
+  axes p0:4096 par
+  v0 = load x[p0] : {0}
+  v1 = load z[{1}] : {0}
+  v2 = add v0, v1 : {0}
+  store y[p0] = v2
+  store w[2*p0] = v1
+}})",
+          type, from));
+      cuda::Schedule schedule = cuda::make_schedule({&kernel});
+      cuda::Part& part = schedule.parts[0];
+      part.unroll = 2;
+      part.blocks = 4096 / (2 * part.threads * part.vector);
+      compare_simulated(kernel, schedule, cuda::SimulatedKernel(schedule), {}, 6);
+    }
+}

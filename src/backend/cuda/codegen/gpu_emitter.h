@@ -124,6 +124,7 @@ class Emitter {
   void load_cut_vectors();
   Value* buffer(int number);
   Value* pointer(int buffer, PolyId index, size_t e);
+  std::optional<int64_t> apart_from_first(PolyId index, size_t e) const;
   Value* mask(loop::MaskId id, size_t e);
   void emit_stores(bool inside, Value* guard);
   /// The stores behind the sweeps, of one thread of a group: the others have loaded before.

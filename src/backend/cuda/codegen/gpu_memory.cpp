@@ -29,8 +29,26 @@ llvm::Value* Emitter::buffer(int number) {
 
 llvm::Value* Emitter::pointer(int number, PolyId index, size_t e) {
   Type* type = ops_.memory_type(p_.kernel.buffers[size_t(number)].type);
+  int64_t apart = 0;
+  if (std::optional<int64_t> known = apart_from_first(index, e)) apart = *known, e = 0;
   Value* at = as(position(index, e), b_.getInt64Ty());
-  return b_.CreateGEP(type, buffer(number), at);
+  Value* place = b_.CreateGEP(type, buffer(number), at);
+  return apart ? b_.CreateGEP(type, place, b_.getInt64(uint64_t(apart))) : place;
+}
+
+/// How far an element lies behind the first of the thread, where that is a constant: one place and
+/// constants need no registers.
+std::optional<int64_t> Emitter::apart_from_first(PolyId index, size_t e) const {
+  const std::vector<int>& axes = p_.mode == Mode::flat ? p_.par : p_.inner;
+  bool row = p_.mode == Mode::rows && p_.phase == Phase::whole && p_.unrolled && p_.group > 1;
+  bool one = axes.size() == 1 && axes[0] == p_.vector_axis;
+  if ((p_.mode != Mode::flat && !row) || !one || p_.cut || valid_[0] || valid_[e]) return {};
+  if (at_.size() == 1 || p_.kernel.polys.has_values(index)) return {};
+  std::optional<int64_t> stride = loop::stride_along(p_.kernel, index, p_.vector_axis);
+  if (!stride || !loop::is_linear_along(p_.kernel, index, p_.vector_axis)) return {};
+  int64_t vector = p_.vector, at = static_cast<int64_t>(e);
+  int64_t step = (p_.mode == Mode::flat ? p_.threads : p_.group) * vector;
+  return *stride * (at / vector * step + at % vector);
 }
 
 bool Emitter::is_contiguous(PolyId index, loop::MaskId mask) const {

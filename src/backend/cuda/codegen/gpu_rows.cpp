@@ -349,11 +349,13 @@ llvm::Value* Emitter::fold_lane(ValueId id) {
 Emitter::Values Emitter::fold_block_in_order(ValueId id) {
   DType type = part_type(id, 0);
   Type* i32 = b_.getInt32Ty();
-  Value* own = b_.CreateMul(lane_, number(i32, p_.vector));
+  // One place and constants beside it: a place for each vector would take registers.
+  Value* first = shared_place(0, b_.CreateMul(lane_, number(i32, p_.vector)), type);
   for (size_t e = 0; e < at_.size(); e += size_t(p_.vector)) {
     Values elements;
     for (size_t k = 0; k < size_t(p_.vector); ++k) elements.push_back(element(id, e + k).x);
-    Value* place = shared_place(0, b_.CreateAdd(own, number(i32, int64_t(e) * p_.threads)), type);
+    uint64_t apart = uint64_t(e) * uint64_t(p_.threads) * uint64_t(size_of(type));
+    Value* place = b_.CreateGEP(b_.getInt8Ty(), first, b_.getInt64(apart));
     Values accesses = packed(elements, type);
     int64_t bytes = p_.vector * size_of(type) / int64_t(accesses.size());
     for (size_t k = 0; k < accesses.size(); ++k)
