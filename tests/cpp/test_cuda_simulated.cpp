@@ -291,6 +291,32 @@ TEST_CASE("cuda simulated: shares of the sum of a row") {
       }
 }
 
+// Of a sum that shares are made of without a division, and of one that divides them.
+TEST_CASE("cuda simulated: shares that are zeros, tiny, infinite or NaN") {
+  if (!can_simulate()) return;
+  for (const char* other : {"0", "-0", "9e-30", "1e-40", "inf", "nan", "-2", "3e+38"})
+    for (const char* usual : {"3", "0.0001", "1e+09"})
+      for (int64_t columns : {512, 8192}) {
+        CAPTURE(other);
+        CAPTURE(usual);
+        CAPTURE(columns);
+        simulated_agrees(parse_kernel(format(R"(kernel shares(x: i32[{0}]) -> (y: f32[{0}]) {{
+  axes p0:2 par, r1:{1} red
+  v0 = load x[{1}*p0 + r1] : i32
+  v1 = constant 0 : i32
+  v2 = eq v0, v1 : bool
+  v3 = constant {2} : f32
+  v4 = constant {3} : f32
+  v5 = select v2, v3, v4 : f32
+  v6 = reduce add v5 over r1 : f32
+  v7 = div v5, v6 : f32
+  store y[{1}*p0 + r1] = v7
+}})",
+                                             2 * columns, columns, other, usual)),
+                         uint32_t(columns), {}, 3);
+      }
+}
+
 // Two vectors of a thread: the second lies a constant behind the first.
 TEST_CASE("cuda simulated: several vectors of a thread") {
   if (!can_simulate()) return;

@@ -62,6 +62,31 @@ Values when(llvm::IRBuilder<>& b, Value* condition, const Values& otherwise,
   return results;
 }
 
+Values either(llvm::IRBuilder<>& b, Value* condition, const Callback<Values()>& yes,
+              const Callback<Values()>& no) {
+  llvm::Function* function = b.GetInsertBlock()->getParent();
+  BasicBlock* begin[2];
+  for (BasicBlock*& block : begin) block = BasicBlock::Create(b.getContext(), "either", function);
+  auto* after = BasicBlock::Create(b.getContext(), "after", function);
+  b.CreateCondBr(condition, begin[0], begin[1]);
+  Values results[2];
+  BasicBlock* end[2];
+  for (int k = 0; k < 2; ++k) {
+    b.SetInsertPoint(begin[k]);
+    results[k] = k == 0 ? yes() : no();
+    end[k] = b.GetInsertBlock();
+    b.CreateBr(after);
+  }
+  b.SetInsertPoint(after);
+  Values joined;
+  for (size_t i = 0; i < results[0].size(); ++i) {
+    PHINode* phi = b.CreatePHI(results[0][i]->getType(), 2);
+    for (int k = 0; k < 2; ++k) phi->addIncoming(results[k][i], end[k]);
+    joined.push_back(phi);
+  }
+  return joined;
+}
+
 Value* smaller(llvm::IRBuilder<>& b, Value* x, Value* y) {
   if (known(x) && known(y)) return *known(x) < *known(y) ? x : y;
   return b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, x, y);

@@ -26,6 +26,9 @@ Values loop(llvm::IRBuilder<>& b, llvm::Value* begin, llvm::Value* end, int64_t 
 /// What `body` gives where the condition holds, else `otherwise`.
 Values when(llvm::IRBuilder<>& b, llvm::Value* condition, const Values& otherwise,
             const Callback<Values()>& body);
+/// What `yes` gives where the condition holds, and `no` elsewhere.
+Values either(llvm::IRBuilder<>& b, llvm::Value* condition, const Callback<Values()>& yes,
+              const Callback<Values()>& no);
 
 llvm::Value* smaller(llvm::IRBuilder<>& b, llvm::Value* x, llvm::Value* y);
 llvm::Value* larger(llvm::IRBuilder<>& b, llvm::Value* x, llvm::Value* y);

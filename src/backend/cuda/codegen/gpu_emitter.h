@@ -100,6 +100,9 @@ class Emitter {
   Value* value(ValueId id, size_t e);
   Value* compute(ValueId id, size_t e);
   Value* compute_scan(ValueId id);
+  bool is_share(const loop::Value& v) const;
+  Value* needs_division(const Values& xs, Value* sum);
+  Value* share(ValueId id, size_t e);
   Value* float_remainder(DType type, Value* x, Value* y);
   size_t canonical(loop::AxisSet axes, size_t e) const;
   Value* once(int what, uint64_t id, size_t e, const Callback<Value*()>& make);

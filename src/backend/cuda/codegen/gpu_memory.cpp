@@ -139,38 +139,27 @@ void Emitter::load_cut_vectors() {
   }
   if (loads.empty()) return;
   size_t vector = static_cast<size_t>(p_.vector);
-  llvm::Function* function = b_.GetInsertBlock()->getParent();
-  auto block = [&](const char* name) {
-    return llvm::BasicBlock::Create(b_.getContext(), name, function);
-  };
-  llvm::BasicBlock *whole = block("whole"), *cut = block("cut"), *after = block("loaded");
-  b_.CreateCondBr(full_, whole, cut);
   Made outside = made_;
-  Values found[2];
-  llvm::BasicBlock* from[2] = {whole, cut};
-  for (int k = 0; k < 2; ++k) {
-    b_.SetInsertPoint(from[k]);
+  auto load_all = [&](bool whole) {
     made_ = outside;
+    Values found;
     for (ValueId id : loads)
       for (size_t e = 0; e < at_.size(); e += vector) {
         Values elements;
-        if (k == 0) elements = load_vector(p_.value(id), e, false);
-        for (size_t j = 0; k == 1 && j < vector; ++j)
+        if (whole) elements = load_vector(p_.value(id), e, false);
+        for (size_t j = 0; !whole && j < vector; ++j)
           elements.push_back(load_element(p_.value(id), e + j));
-        found[k].insert(found[k].end(), elements.begin(), elements.end());
+        found.insert(found.end(), elements.begin(), elements.end());
       }
-    from[k] = b_.GetInsertBlock();
-    b_.CreateBr(after);
-  }
-  b_.SetInsertPoint(after);
+    return found;
+  };
+  Values found =
+      codegen::either(b_, full_, [&] { return load_all(true); }, [&] { return load_all(false); });
   made_ = std::move(outside);
   size_t next = 0;
   for (ValueId id : loads)
-    for (size_t e = 0; e < at_.size(); ++e, ++next) {
-      llvm::PHINode* phi = b_.CreatePHI(found[0][next]->getType(), 2);
-      for (int k = 0; k < 2; ++k) phi->addIncoming(found[k][next], from[k]);
-      once(0, static_cast<uint64_t>(id), e, [&]() -> Value* { return phi; });
-    }
+    for (size_t e = 0; e < at_.size(); ++e, ++next)
+      once(0, static_cast<uint64_t>(id), e, [&] { return found[next]; });
 }
 
 /// All values first: a result may lie where an operand did.

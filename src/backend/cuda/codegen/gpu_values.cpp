@@ -54,6 +54,7 @@ llvm::Value* Emitter::compute(ValueId id, size_t e) {
       return nullptr;
     default: {
       if (p_.reciprocal[size_t(id)]) return threads_.reciprocal(operand(v.b));
+      if (is_share(v)) return share(id, e);
       Value* a = operand(v.a);
       DType type = p_.value(v.a).type;
       if (loop::facts(v.op).operands == 1) return ops_.unary(v.op, type, a);
@@ -61,6 +62,65 @@ llvm::Value* Emitter::compute(ValueId id, size_t e) {
       return ops_.binary(v.op, type, a, operand(v.b));
     }
   }
+}
+
+/// Whether it is divided by the sum of its row, as in softmax: one divisor for all elements.
+bool Emitter::is_share(const loop::Value& v) const {
+  if (v.op != Op::div || v.type != DType::f32 || !p_.unrolled || p_.group == 1) return false;
+  const loop::Value& by = p_.value(v.b);
+  return by.op == Op::reduce && by.monoid == loop::Monoid::add && by.a == v.a;
+}
+
+/// Whether shares of the sum need a division: the least elements are looked at first.
+llvm::Value* Emitter::needs_division(const Values& xs, Value* sum) {
+  auto real = [&](double x) { return llvm::ConstantFP::get(b_.getFloatTy(), x); };
+  auto size = [&](Value* x) { return b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x); };
+  Value* least = size(xs[0]);
+  for (Value* x : xs) least = b_.CreateBinaryIntrinsic(llvm::Intrinsic::minnum, least, size(x));
+  Value* tiny = codegen::when(b_, b_.CreateFCmpOLT(least, real(0x1p-90)), {b_.getFalse()}, [&] {
+    Value* any = b_.getFalse();
+    for (Value* x : xs) {
+      Value* zero = b_.CreateICmpEQ(b_.CreateBitCast(x, b_.getInt32Ty()), b_.getInt32(0));
+      Value* small = b_.CreateFCmpOLT(size(x), real(0x1p-90));
+      any = b_.CreateOr(any, b_.CreateAnd(small, b_.CreateNot(zero)));
+    }
+    return Values{any};
+  })[0];
+  Value* usual = b_.CreateAnd(b_.CreateFCmpOGE(sum, real(1)), b_.CreateFCmpOLT(sum, real(0x1p30)));
+  return b_.CreateOr(tiny, b_.CreateNot(usual));
+}
+
+// With the rounded reciprocal z of the sum s, and what it lacks, q is next to x / s. Where x - q s
+// is exact, q + (x - q s) z is rounded as the quotient is (Markstein's theorem): where x is +0 or
+// not tiny, and 1 <= s < 2^30. No x is infinite or NaN where s is neither. Otherwise all elements
+// of the thread are divided, in one branch, so that their stores stay together.
+llvm::Value* Emitter::share(ValueId id, size_t e) {
+  const loop::Value& v = p_.value(id);
+  Value* sum = value(v.b, e);
+  Values xs;
+  for (size_t k = 0; k < at_.size(); ++k) xs.push_back(value(v.a, k));
+  Value* divides = needs_division(xs, sum);
+  Value* one = llvm::ConstantFP::get(b_.getFloatTy(), 1);
+  Value* near = b_.CreateFDiv(one, sum);
+  Value* rest = b_.CreateFMul(ops_.fma(b_.CreateFNeg(sum), near, one), near);
+  auto divided = [&] {
+    Values results;
+    for (Value* x : xs) results.push_back(b_.CreateFDiv(x, sum));
+    return results;
+  };
+  auto shared = [&] {
+    Values results;
+    for (Value* x : xs) {
+      Value* about = ops_.fma(x, rest, b_.CreateFMul(x, near));
+      Value* left = ops_.fma(b_.CreateFNeg(about), sum, x);
+      results.push_back(ops_.fma(left, near, about));
+    }
+    return results;
+  };
+  Values shares = codegen::either(b_, divides, divided, shared);
+  for (size_t k = 0; k < xs.size(); ++k)
+    if (k != e) once(0, static_cast<uint64_t>(id), k, [&] { return shares[k]; });
+  return shares[e];
 }
 
 // Computed once per step; the carry is what the next step begins with.
