@@ -317,6 +317,43 @@ TEST_CASE("cuda simulated: shares that are zeros, tiny, infinite or NaN") {
       }
 }
 
+static std::string layer_norm(int64_t columns, const char* type, const char* weights) {
+  auto widened = [](std::string_view of) { return of == "f32" ? "abs" : "cast"; };
+  return format(R"(kernel layernorm(x: {2}[{0}], w: {3}[{1}], b: {3}[{1}]) -> (y: f32[{0}]) {{
+  axes p0:3 par, r1:{1} red
+  v0 = load x[{1}*p0 + r1] : {2}
+  v1 = {4} v0 : f32
+  v2 = reduce add v1 over r1 : f32
+  v3 = constant 0.001 : f32
+  v4 = mul v2, v3 : f32
+  v5 = sub v1, v4 : f32
+  v6 = mul v5, v5 : f32
+  v7 = reduce add v6 over r1 : f32
+  v8 = add v7, v3 : f32
+  v9 = rsqrt v8 : f32
+  v10 = mul v5, v9 : f32
+  v11 = load w[r1] : {3}
+  v12 = {5} v11 : f32
+  v13 = mul v10, v12 : f32
+  v14 = load b[{1} - r1 - 1] : {3}
+  v15 = {5} v14 : f32
+  v16 = add v13, v15 : f32
+  store y[{1}*p0 + r1] = v16
+}})",
+                3 * columns, columns, type, weights, widened(type), widened(weights));
+}
+
+// Rows of 8192 have half as many blocks of twice the threads as those without weights.
+TEST_CASE("cuda simulated: rows with weights") {
+  if (!can_simulate()) return;
+  for (const char* weights : {"f32", "bf16"})
+    for (const char* type : {"f32", "bf16"})
+      for (int64_t columns : {300, 1030, 2048, 5000, 8192, 16384}) {
+        CAPTURE(columns);
+        simulated_agrees(parse_kernel(layer_norm(columns, type, weights)), uint32_t(columns));
+      }
+}
+
 // Two vectors of a thread: the second lies a constant behind the first.
 TEST_CASE("cuda simulated: several vectors of a thread") {
   if (!can_simulate()) return;

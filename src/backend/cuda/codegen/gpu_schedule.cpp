@@ -32,10 +32,14 @@ static constexpr int kFewOps = 10;
 static constexpr int64_t kThreadRow = 32, kGroupRow = 1024, kBlockRow = 16384;
 static constexpr int kThreadRowOps = 600;
 static constexpr int64_t kBlockBytes = 128;  // of the elements of a thread
+static constexpr int64_t kMostRowThreads = 512;
 // A multiprocessor has so many threads, each with 64 registers, at once: what one row waits for,
 // other rows have time for. Kernels that keep more than a row may need more registers.
 static constexpr int kThreadsTogether = 1024;
-static constexpr int kFewRowOps = 32;
+// Rows with weights: a thread has half the elements, so that 40 registers hold those and weights,
+// and three rows of 8192 leave the weights room in the near cache.
+static constexpr int kHalvesTogether = 1536;
+static constexpr int kFewRowOps = 40;
 // Results of so many bytes are in no cache when the next kernel reads them.
 static constexpr int64_t kManyBytes = int64_t{1} << 26;
 static constexpr int kColumnThreads = 512;
@@ -308,19 +312,39 @@ class Planner {
     for (const auto& sweep : p_.sweeps)
       for (ValueId id : sweep) widest = std::max(widest, size_of(p_.value(p_.value(id).a).type));
     int64_t vectors = (extent + p_.vector - 1) / p_.vector;
-    int64_t most = std::max<int64_t>(kBlockBytes / widest / p_.vector, 1);
+    find_streamed();
+    bool few = std::ranges::count(p_.streamed, true) <= 1 && p_.ops <= kFewRowOps;
+    bool halves = few && has_weights() && extent * widest * 2 <= kMostRowThreads * kBlockBytes;
+    int64_t bytes = halves ? kBlockBytes / 2 : kBlockBytes;
+    int64_t most = std::max<int64_t>(bytes / widest / p_.vector, 1);
     int64_t threads = std::bit_ceil(uint64_t((vectors + most - 1) / most));
-    p_.threads = static_cast<int>(std::clamp<int64_t>(threads, 128, 512));
+    p_.threads = static_cast<int>(std::clamp<int64_t>(threads, 128, kMostRowThreads));
     int64_t steps = (vectors + p_.threads - 1) / p_.threads;
     p_.group = p_.threads, p_.unrolled = true;
     p_.lanes_at = steps * p_.threads * p_.vector * widest;
     p_.shared_bytes = p_.lanes_at + loop::kLanes * 8 + 2 * kWarp * 8;
     p_.blocks = p_.points;
     p_.streams_results = likely(p_.points) * extent * widest >= kManyBytes;
-    find_streamed();
-    if (std::ranges::count(p_.streamed, true) <= 1 && p_.ops <= kFewRowOps &&
-        steps * p_.vector * widest <= kBlockBytes)
-      p_.together = kThreadsTogether / p_.threads;
+    if (few && steps * p_.vector * widest <= bytes)
+      p_.together = (halves ? kHalvesTogether : kThreadsTogether) / p_.threads;
+  }
+
+  bool varies_along_all(PolyId index) const {
+    AxisSet axes = axes_in(k_, index);
+    for (size_t k = 0; k < p_.extents.size(); ++k)
+      if (is_wide(int(k)) && !(axes >> k & 1)) return false;
+    return true;
+  }
+
+  /// Whether rows share loads along them.
+  bool has_weights() const {
+    for (size_t i = 0; i < k_.values.size(); ++i) {
+      const loop::Value& v = k_.values[i];
+      bool inside = v.op == Op::load && (axes_in(k_, v.index) & p_.inner_axes);
+      if (p_.needed[i] && inside && !k_.polys.has_values(v.index) && !varies_along_all(v.index))
+        return true;
+    }
+    return false;
   }
 
   /// Loads of elements that no other point loads. Those of others stay in the near cache if these
@@ -328,12 +352,8 @@ class Planner {
   void find_streamed() {
     for (size_t i = 0; i < k_.values.size(); ++i) {
       const loop::Value& v = k_.values[i];
-      if (!p_.needed[i] || v.op != Op::load || v.mask != kNone || k_.polys.has_values(v.index))
-        continue;
-      AxisSet axes = axes_in(k_, v.index);
-      bool all = true;
-      for (size_t k = 0; k < p_.extents.size(); ++k) all &= !is_wide(int(k)) || (axes >> k & 1);
-      p_.streamed[i] = all;
+      if (p_.needed[i] && v.op == Op::load && v.mask == kNone && !k_.polys.has_values(v.index))
+        p_.streamed[i] = varies_along_all(v.index);
     }
   }
 
