@@ -14,10 +14,16 @@ def normal(*shape, dtype=tn.float32):
     return tn.random.normal(shape=shape, key=tn.random.key(0), device=gpu).astype(dtype).eval()
 
 
+def seconds_of(f, *args):
+    tn.eval(f(*args))
+    return w.best_of(lambda: tn.async_eval(f(*args)), tn.synchronize)
+
+
 def timed(row, f, *args):
     g = tn.compile(f)
-    tn.eval(g(*args))
-    w.show(row, "tenon", w.best_of(lambda: tn.async_eval(g(*args)), tn.synchronize))
+    w.show(row, "tenon", seconds_of(g, *args))
+    if nbytes := w.ROWS[row].nbytes:
+        w.show(row, "copy", seconds_of(tn.compile(lambda v: v * 1.5), normal(nbytes // 8)))
     if os.environ.get("TENON_BENCH_STEPS"):
         device_steps(g, *args)
 

@@ -24,8 +24,8 @@ GPT2_STEP = dict(layers=12, batch=4, length=512, vocabulary=50257)
 class Row:
     title: str
     goal: float | None = None  # microseconds
-    nbytes: int = 0  # read and written, for the share of a copy's rate
-    share: float | None = None  # of it, which is a goal as well
+    nbytes: int = 0  # read and written: beside a copy of as many
+    share: float | None = None  # of that copy's rate, which is a goal as well
 
 
 def _bytes(shape, element, tensors=2):
@@ -36,7 +36,7 @@ def _bytes(shape, element, tensors=2):
 
 
 ROWS = {
-    "copy": Row("x * 1.5, 8192x8192", nbytes=_bytes(SQUARE, 4)),
+    "copy": Row("x * 1.5, 8192x8192"),
     "gelu": Row("gelu 8x1000x4096", 258, _bytes(GELU, 4), 0.95),
     "softmax": Row("softmax 8192x8192", 138, _bytes(SQUARE, 4)),
     "layer_norm": Row("layer norm 8192x8192", 140, _bytes(SQUARE, 4)),
