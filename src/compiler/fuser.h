@@ -122,6 +122,10 @@ class Fuser {
 
   void join_fold(int i, int c);
 
+  /// Merges clusters that need fold `i` and go over the rows that it folds: one of them would
+  /// compute it, and the others would wait.
+  void merge_readers(int i);
+
   /// Whether the elements that are folded lie side by side.
   bool folds_last_axis(const GraphOp& op) const;
 
@@ -161,6 +165,7 @@ class Fuser {
   // Clusters over the same points that read the same tensor become one.
 
   void merge_siblings();
+  void merge_siblings(Val v, std::vector<int> users);
 
   bool are_siblings(Val v, int a, int b);
 

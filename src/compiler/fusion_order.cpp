@@ -9,15 +9,16 @@ namespace tn {
 
 void Fuser::merge_siblings() {
   if (!may_fuse_ || out_.immediate) return;
-  for (Val v = 0; v < graph_.values(); ++v) {
-    std::vector<int> users = clusters_using(v);
-    for (size_t a = 0; a < users.size(); ++a)
-      for (size_t b = a + 1; b < users.size(); ++b)
-        if (users[b] >= 0 && users[a] >= 0 && are_siblings(v, users[a], users[b])) {
-          merge(users[a], users[b]);
-          users[b] = -1;
-        }
-  }
+  for (Val v = 0; v < graph_.values(); ++v) merge_siblings(v, clusters_using(v));
+}
+
+void Fuser::merge_siblings(Val v, std::vector<int> users) {
+  for (size_t a = 0; a < users.size(); ++a)
+    for (size_t b = a + 1; b < users.size(); ++b)
+      if (users[b] >= 0 && users[a] >= 0 && are_siblings(v, users[a], users[b])) {
+        merge(users[a], users[b]);
+        users[b] = -1;
+      }
 }
 
 bool Fuser::is_late(const Cluster& c) const {
@@ -50,9 +51,15 @@ void Fuser::merge(int a, int b) {
   for (std::vector<int>& after : next_)
     for (int& n : after)
       if (n == node(b)) n = node(a);
-  for (std::vector<Use>& uses : uses_)
+  for (Val v = 0; v < graph_.values(); ++v) {
+    std::vector<Use>& uses = uses_[index(v)];
+    std::vector<Use> moved;
     for (Use& u : uses)
-      if (u.cluster == b) u.cluster = a;
+      if (u.cluster == b) moved.push_back(std::move(u));
+    if (moved.empty()) continue;
+    std::erase_if(uses, [&](const Use& u) { return u.cluster == b; });
+    for (Use& u : moved) add_use(v, a, std::move(u.at));
+  }
   for (std::vector<int>& readers : readers_)
     for (int& r : readers)
       if (r == node(b)) r = node(a);

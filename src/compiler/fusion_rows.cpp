@@ -7,6 +7,7 @@ namespace tn {
 void Fuser::place_fold(int i) {
   const GraphOp& op = op_at(i);
   Val v = op.out;
+  merge_readers(i);
   std::vector<int> users = clusters_using(v);
   if (users.empty() && !is_outside(v)) return;
   for (int c : users) {
@@ -20,6 +21,14 @@ void Fuser::place_fold(int i) {
   add_use(v, c, at);
   store(v, c, at);
   join_fold(i, c);
+}
+
+void Fuser::merge_readers(int i) {
+  const GraphOp& op = op_at(i);
+  if (!may_fold_) return;
+  std::vector<int> rows = clusters_using(graph_.in(op)[0]);
+  std::erase_if(rows, [&](int c) { return !cluster(c).folds || !only_use(op.out, c); });
+  merge_siblings(graph_.in(op)[0], std::move(rows));
 }
 
 Dim Fuser::folded_elements(const GraphOp& op) const {
