@@ -104,6 +104,10 @@ class Fuser {
   /// Whether cluster `c` can compute and write op `i` for all its readers.
   bool can_store(int i, int c);
 
+  /// Whether those that read `v` in memory would wait for folds of `c` that nothing else waits for,
+  /// where that takes longer than reading `v` once more.
+  bool would_delay(Val v, int c);
+
   /// Op `i` is computed in `c` wherever its result is used there; its operands are used in turn.
   void join(int i, int c);
 

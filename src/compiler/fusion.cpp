@@ -290,7 +290,7 @@ void Fuser::place_point(int i) {
   for (int c : users) {
     if (!may_fuse_) break;
     if (may_fold_ && !cluster(c).folds) seek_rows(i, c);
-    if (!can_store(i, c)) continue;
+    if (!can_store(i, c) || would_delay(v, c)) continue;
     store(v, c, *only_use(v, c));
     return join(i, c);
   }
@@ -311,6 +311,8 @@ void Fuser::report_why_written(int i) {
     reason = "fusion is switched off";
   else if (std::ranges::any_of(users, is_full))
     reason = format("the kernel has {} ops", kMaxMembers);
+  else if (std::ranges::any_of(users, [&](int c) { return would_delay(op.out, c); }))
+    reason = "others that need it in memory would wait for a reduction";
   else if (is_outside(op.out))
     reason = "others need it in memory too, earlier or in another order";
   else if (users.size() == 1 && holds_operands(i, users[0]))
@@ -388,6 +390,11 @@ bool Fuser::can_store(int i, int c) {
       place == cluster(c).whole && identical(elements(v), cluster(c).points * cluster(c).folded);
   bool row = place == par_axis(cluster(c)) && identical(elements(v), cluster(c).points);
   return (full || row) && !is_after(others(v, c), node(c));
+}
+
+bool Fuser::would_delay(Val v, int c) {
+  return cluster(c).folds && next_[static_cast<size_t>(node(c))].empty() &&
+         !readers_[index(v)].empty() && likely(elements(v)) <= costs_.waiting_elements;
 }
 
 void Fuser::join(int i, int c) {

@@ -33,8 +33,9 @@ struct TargetCosts {
   // Results are written past the caches from the first number of bytes on when nothing reads them
   // soon, and from the second on in any case: they would not stay there.
   int64_t bypass_bytes, bypass_always_bytes;
-  int most_bundled;    // kernels that run as one step
-  bool channels_last;  // convolutions want the channels of a place side by side
+  int most_bundled;          // kernels that run as one step
+  bool channels_last;        // convolutions want the channels of a place side by side
+  int64_t waiting_elements;  // so many are read in less time than a chain of kernels waits for one
 };
 const TargetCosts& costs_of(const Target& target);
 

@@ -22,3 +22,20 @@ func @main(%x: f32[128,10]) {
   for (Target target : {host_target(), cuda::target_of(90)})
     CHECK(compile(graph, {.effort = Effort::e2, .target = target})->steps.size() == 1);
 }
+
+TEST_CASE("fusion: on GPUs what others read does not wait for a fold that nothing reads") {
+  Graph graph = parse_graph(R"(
+func @main(%x: f32[128,10], %y: f32[128,10], %z: f32[128,10]) {
+  %0 = multiply %x, %y
+  %1 = subtract %0, %z
+  %2 = sum %1 {axis=[0]}
+  %3 = sort %1 {axis=1}
+  return %2, %3
+}
+)");
+  auto first_of = [&](Target target) {
+    return compile(graph, {.effort = Effort::e2, .target = target})->steps[0].writes.size();
+  };
+  CHECK(first_of(host_target()) == 2);  // the sum as well
+  CHECK(first_of(cuda::target_of(90)) == 1);
+}

@@ -55,6 +55,7 @@ constexpr TargetCosts kCosts = {
     .bypass_always_bytes = int64_t{16} << 20,
     .most_bundled = BundleStep::kMost,
     .channels_last = true,
+    .waiting_elements = 0,
 };
 
 class CpuBackend final : public Backend {

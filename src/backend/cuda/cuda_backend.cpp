@@ -50,6 +50,7 @@ constexpr TargetCosts kCosts = {
     .bypass_always_bytes = INT64_MAX,
     .most_bundled = 1,  // kernels are nodes of a graph
     .channels_last = true,
+    .waiting_elements = 1 << 19,
 };
 
 class CudaBackend final : public Backend {
