@@ -2,6 +2,7 @@
 // Library kernels of GPUs. They are called with addresses of the GPU, and put their work on a
 // stream.
 #include "backend/cuda/gpu.h"
+#include "backend/cuda/prebuilt/product_tails.h"
 #include "backend/cuda/product_tail.h"
 #include "plan/library.h"
 #include "plan/product_setting.h"
@@ -36,7 +37,8 @@ struct CallPlace {
   Stream stream = nullptr;
   Products products = Products::highest;
   std::optional<CallTail> tail = {};
-  bool has_done_tail = false;  // set by the call
+  std::optional<TailProgram> program = {};  // of the same for own kernels
+  bool has_done_tail = false;               // set by the call
   /// Not null: the call adds the own kernels that it would launch, and does nothing else.
   std::vector<OwnKernel>* wanted = nullptr;
 };

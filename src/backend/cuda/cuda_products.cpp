@@ -31,6 +31,7 @@ struct OwnProduct {
   int64_t m, n, k, block;
   WalkedAxes rows, columns, inner, batch;
   int32_t left_way, right_way;
+  TailProgram tail;
 };
 
 /// One axis of a group: its strides in both operands.
@@ -135,6 +136,9 @@ void run_own(OwnProduct& p, DType type, int64_t batches) {
   product.right_way = static_cast<TileWay>(p.right_way);
   const Gpu& gpu = *call_place.gpu;
   const TileForm& form = choose_form(forms, product, gpu.multiprocessors, gpu.shared_bytes_of_each);
+  bool is_few = form.each_m * form.each_n <= kTailMostResults;
+  if (call_place.program && type == DType::f32 && batches == 1 && is_few)
+    p.tail = *call_place.program, call_place.has_done_tail = true;
   std::string name = format("product_{}_{}", kernel_name(type), form.name);
   if (product.has_all) {
     PieceLayout layout = layout_of(form, product);

@@ -51,7 +51,7 @@ void PlanState::add(const Step& step) {
     return;
   }
   if (item.is_call) item.count = item.addresses = step.buffers.size();
-  if (item.is_call && kernel) item.tail = tail_of(step);
+  if (item.is_call && kernel) item.tail = tail_of(step), item.program = tail_program_of(step);
   if (kernel) {
     item.kernel = &cuda_kernel_of(*kernel->code);
     if (item.kernel->promotion) item.kept = item.kernel->promotion->compiled();
@@ -180,6 +180,7 @@ bool PlanState::call(const Item& item, const uint64_t* slots, Stream stream,
     size_t bias = operands + 1 + static_cast<size_t>(std::max(tail->bias, 0));
     call_place.tail = {tail->activation, tail->bias < 0 ? nullptr : buffers[bias]};
   }
+  if (item.program) call_place.program = item.program->at(buffers.data());
   step.kernel->tiled->run(
       {attr_data(step), step.in, step.out, step.at, buffers.data(), buffers[operands]});
   return call_place.has_done_tail;

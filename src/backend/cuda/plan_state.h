@@ -5,6 +5,7 @@
 #include "backend/cuda/cuda_kernel.h"
 #include "backend/cuda/gpu.h"
 #include "backend/cuda/product_tail.h"
+#include "backend/cuda/tail_program.h"
 #include "plan/plan.h"
 
 namespace tn::cuda {
@@ -22,7 +23,8 @@ struct Item {
   bool is_call = false;                         // of the library; its kernel works on the result
   const CudaKernel* kernel = nullptr;           // null: there is none
   std::shared_ptr<const CudaKernel> kept = {};  // where it is not the step's, but compiled since
-  std::optional<ProductTail> tail = {};  // what the kernel does, where the call may do it instead
+  std::optional<ProductTail> tail = {};    // what the kernel does, where the call may do it instead
+  std::optional<TailOfStep> program = {};  // the same, where own kernels may do it
   std::vector<Function> functions = {};
   int64_t room = 0;                // where its memory begins in that of the plan
   size_t first = 0, count = 0;     // of its parameters, in 8 bytes each

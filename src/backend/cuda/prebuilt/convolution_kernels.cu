@@ -56,7 +56,7 @@ template <class T>
 struct ConvTiles {
   using Number = T;
   using Memory = typename T::Memory;
-  static constexpr bool kHasEdges = true, kHasSteps = false;
+  static constexpr bool kHasEdges = true, kHasSteps = false, kHasTail = false;
   using Row = Found;
   using Inner = Found;
   struct Column {

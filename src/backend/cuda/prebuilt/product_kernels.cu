@@ -17,6 +17,7 @@ struct Product {
   int64 m, n, k, block;  // block: the length of a K block
   Axes rows, columns, inner, batch;
   int left_way, right_way;  // TileWay
+  TailProgram tail;         // of f32
 };
 
 /// Where element `i` of axes lies. A function of its own: divisions are long.
@@ -37,7 +38,7 @@ template <class T>
 struct ProductTiles {
   using Number = T;
   using Memory = typename T::Memory;
-  static constexpr bool kHasEdges = false, kHasSteps = true;
+  static constexpr bool kHasEdges = false, kHasSteps = true, kHasTail = kIsSame<T, F32>;
   struct Row {
     int64 at;
   };

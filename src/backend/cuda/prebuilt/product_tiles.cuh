@@ -3,6 +3,7 @@
 // ascending k, restarted at blocks of the sum whose results are added in order, as on the CPU.
 #include "backend/cuda/prebuilt/gpu_copies.h"
 #include "backend/cuda/prebuilt/gpu_numbers.h"
+#include "backend/cuda/prebuilt/product_tails.h"
 #include "backend/cuda/prebuilt/tile_forms.h"
 
 #define TN_INLINE __attribute__((always_inline))
@@ -116,6 +117,8 @@ struct TileLoop {
   static constexpr int kVector = 16 / sizeof(Sum);
   static constexpr bool kIsCopied = kIsSame<typename Number::Memory, Sum>;
   static constexpr bool kHasRoomForTotals = has_room_for_totals(kForm);
+  static constexpr int kResults = kEachM * kEachN;
+  static constexpr bool kMayHaveTail = Problem::kHasTail && kResults <= kTailMostResults;
 
   /// One of the operands; its columns are rows here too. Pieces of it in shared memory have vectors
   /// along rows or along k, and rows that are longer than their elements by one vector, which puts
@@ -447,7 +450,73 @@ struct TileLoop {
     }
   }
 
+  /// Calls f(result, row, column) for all results of a thread.
+  template <class F>
+  TN_INLINE void for_results(F f) const {
+    TN_UNROLL
+    for (int i = 0; i < kEachM; ++i) TN_UNROLL
+    for (int j = 0; j < kEachN; ++j)
+      f(i * kEachN + j, room.base.row + first_row() + Left::apart(i),
+        room.base.column + first_column() + Right::apart(j));
+  }
+
+  TN_INLINE static float tail_step(const TailStep& step, float x, float y, float o) {
+    switch (step.op) {
+      case kTailAdd:
+        return x + o;
+      case kTailMultiply:
+        return x * o;
+      case kTailSubtract:
+        return x - o;
+      case kTailSubtractFrom:
+        return o - x;
+      case kTailLargest:
+        return x > o || x != x ? x : o;
+      case kTailKeepAbove:
+        return step.least < y ? x : o;
+      default:
+        return o;
+    }
+  }
+
+  TN_INLINE void store_with_tail(bool is_first) {
+    const TailProgram& tail = problem.p.tail;
+    float x[kResults], y[kResults], loaded[kTailLoads][kResults];
+    TN_UNROLL
+    for (int l = 0; l < kTailLoads; ++l) {
+      const TailLoad& load = tail.load[l];
+      for_results([&](int e, int64 row, int64 column) TN_INLINE {
+        bool inside = l < tail.loads && row < problem.p.m && column < problem.p.n;
+        loaded[l][e] = inside ? load.first[row * load.row + column * load.column] : 0;
+      });
+    }
+    for_results([&](int e, int64 row, int64 column) TN_INLINE {
+      x[e] = total_at(e / kEachN, e % kEachN, is_first), y[e] = 0;
+      if (tail.keeps_product && row < problem.p.m && column < problem.p.n)
+        room.base.out[row * problem.p.n + column] = x[e];
+    });
+    TN_UNROLL_BY(1)
+    for (int s = 0; s < tail.steps; ++s) {
+      const TailStep step = tail.step[s];
+      TN_UNROLL
+      for (int e = 0; e < kResults; ++e) {
+        float o = step.operand == kTailNumber ? step.number : y[e];
+        TN_UNROLL
+        for (int l = 0; l < kTailLoads; ++l)
+          if (step.operand == l) o = loaded[l][e];
+        float made = tail_step(step, step.is_beside ? y[e] : x[e], y[e], o);
+        x[e] = step.is_beside ? x[e] : made;
+        y[e] = step.is_beside ? made : y[e];
+      }
+    }
+    for_results([&](int e, int64 row, int64 column) TN_INLINE {
+      if (row < problem.p.m && column < problem.p.n) tail.out[row * problem.p.n + column] = x[e];
+    });
+  }
+
   TN_INLINE void store(bool is_first) {
+    if constexpr (kMayHaveTail)
+      if (problem.p.tail.out) return store_with_tail(is_first);
     int64 column0 = room.base.column + first_column();
     TN_UNROLL
     for (int i = 0; i < kEachM; ++i) {
