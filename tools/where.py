@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
-"""Print the files whose path or purpose has all the given words: tools/where.py pickl tensor.
+"""Print the files that have all the given words, or parts of words: tools/where.py pickl tensor.
 
-A file states its purpose in its first comment. A source that begins with its header has that of
-the header. `--check` fails if some file states none.
+First come those with the most words in their path and purpose, then those with the most in their
+text. A file states its purpose in its first comment. A source that begins with its header has that
+of the header. `--check` fails if some file states none.
 """
 import re
+import signal
 import sys
 
 from sources import ROOT, hand_written, text_of
 
 KINDS = (".cpp", ".cu", ".cuh", ".h", ".py", ".sh", ".cmake")
+SHOWN = 20
 FOLDERS = ("src", "include", "python/src", "tests/cpp")  # of headers
 COMMENT = re.compile(r'^(?:///?|#|""")(?!!|pragma|include) ?.+$', re.M)
 MARK = re.compile(r'^(?:///?|#|""")? ?|"""$')
@@ -42,10 +45,20 @@ def main():
         for path in silent:
             print(f"{path}: begin with a comment that states the purpose of the file")
         sys.exit(bool(silent))
+    if not words:
+        sys.exit(__doc__)
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # where.py ... | head
+    ranked = []
     for path, said in found.items():
         line = f"{path}: {said}"
-        if all(word in line.lower() for word in words):
-            print(line)
+        text = text_of(path).lower()
+        if all(word in line.lower() or word in text for word in words):
+            told = sum(word in line.lower() for word in words)
+            ranked.append((-told, -sum(text.count(word) for word in words), line))
+    for _, _, line in sorted(ranked)[:SHOWN]:
+        print(line)
+    if len(ranked) > SHOWN:
+        print(f"... and {len(ranked) - SHOWN} more")
 
 
 if __name__ == "__main__":
