@@ -36,7 +36,15 @@ void add_constraints(const Mesh& mesh, Val v, const Division& division,
 
 uint64_t add_hash(uint64_t sum, const Scalar& number) {
   const double parts[] = {number.real, number.imag};
-  return sum + hash_bytes(parts, sizeof parts, static_cast<uint64_t>(number.integer));
+  return hash_bytes(parts, sizeof parts, combine(sum, static_cast<uint64_t>(number.integer)));
+}
+
+/// 0: it has collectives of groups of the user's, whose operands may differ.
+uint64_t structure_of(const Mesh& mesh, Graph local, std::span<const sharding::Traffic> traffic) {
+  for (const sharding::Traffic& one : traffic)
+    if (mesh.find(one.mesh_axis) < 0) return 0;
+  for (GraphOp& op : local.ops) op.scalar = {};
+  return hash_text(to_text(local)) | 1;
 }
 
 /// Reports control flow in which workers may not meet. An error says so if they do not.
@@ -162,6 +170,7 @@ std::shared_ptr<const WorkerPlan> MeshPart::make(std::span<const Division* const
   plan->made = compilation_of(made.local.graph, options_);
   plan->traffic = sharding::traffic_of(plan->made.set->graph);
   plan->ops = worker_ops(made.local.graph), plan->compiled = options_.effort != Effort::e0;
+  if (!world_.is_threads()) plan->structure = structure_of(mesh, made.local.graph, plan->traffic);
   plan->needed = memory_needed(*plan->made.plan);
   for (Val v : made.local.graph.outputs)
     plan->result_bytes += made.local.graph.types[static_cast<size_t>(v)]->bytes();

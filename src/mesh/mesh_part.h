@@ -24,6 +24,7 @@ struct WorkerPlan {
   int64_t result_bytes = 0;                // of a worker
   int64_t needed = 0;                      // bytes that a run takes, of a worker
   bool compiled = false;                   // as machine code
+  uint64_t structure = 0;                  // of processes: a hash of the graph without its numbers
 };
 
 class MeshPart : public PlannedLater {

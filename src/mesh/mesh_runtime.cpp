@@ -6,9 +6,9 @@
 
 #include "backend/launcher.h"
 #include "base/error.h"
-#include "base/hash.h"
 #include "base/interrupt.h"
 #include "ir/place.h"
+#include "mesh/given_values.h"
 #include "mesh/moving.h"
 #include "ops/op_decls.h"
 #include "ops/random_state.h"
@@ -122,54 +122,6 @@ void run_worker(const Plan& plan, const Scalar* scalars, WorkerRun& run) {
   }
 }
 
-/// Of some bytes of the host: all of few, and samples of many.
-uint64_t hash_of_samples(const char* bytes, size_t count) {
-  constexpr size_t kAll = 512, kSamples = 64, kWidth = sizeof(uint64_t);
-  if (count <= kAll) return hash_bytes(bytes, count);
-  uint64_t hash = count;
-  for (size_t k = 0; k < kSamples; ++k)
-    hash = hash_bytes(bytes + (count - kWidth) / (kSamples - 1) * k, kWidth, hash);
-  return hash;
-}
-
-/// The hash that a value has in `given`. Other threads may run with the value.
-std::atomic_ref<uint64_t> hash_given(const Bound& value) {
-  return std::atomic_ref(value_in(*value.buffer).given.hash);
-}
-
-/// What the host of this process gives to its worker, directly or by values of earlier runs that no
-/// collective has compared.
-std::vector<workers::GivenValue> given_to(const MeshPart& part, const PlacedPlan& placed,
-                                          std::span<const Bound> inputs, const Scalar* scalars) {
-  std::vector<workers::GivenValue> all;
-  if (rank_of_process() < 0) return all;
-  all.reserve(inputs.size() + placed.constants.size() + 1);
-  auto add = [&](const Bound& value, size_t input) {
-    if (value.is_absent()) return;
-    workers::GivenValue own;
-    if (value.buffer->device.is_host())
-      own.hash = hash_of_samples(host_bytes(*value.buffer) + value.offset,
-                                 placed.plan->bytes_given(input));
-    else
-      own = {hash_given(value).load(), value_in(*value.buffer).given.loc};
-    if (!own.loc) own.loc = part.reader(input).bits;
-    if (own.hash) all.push_back(own);
-  };
-  for (size_t i = 0; i < inputs.size(); ++i) add(inputs[i], i);
-  for (size_t i = 0; i < placed.constants.size(); ++i) add(placed.constants[i], inputs.size() + i);
-  uint64_t numbers = part.hash_numbers({scalars, static_cast<size_t>(placed.plan->scalars)});
-  if (numbers) all.push_back({numbers});
-  return all;
-}
-
-/// What a result is made of.
-workers::GivenValue joined(std::span<const workers::GivenValue> given) {
-  workers::GivenValue all;
-  for (const workers::GivenValue& one : given)
-    all = {all.hash + one.hash, one.loc ? one.loc : all.loc};
-  return all;
-}
-
 /// A plan that knows of no mesh, of a file: the host runs it.
 void run_whole(const PlacedPlan& placed, std::span<const Bound> inputs, const Scalar* scalars,
                std::span<Bound> outputs) {
@@ -262,7 +214,7 @@ void MeshRuntime::copy(const Bound& from, const Bound& to, size_t bytes) {
     value.division = there.whole();
     if (there.here() > 0) value.blocks = {from};
     if (rank_of_process() >= 0)
-      value.given.hash = hash_of_samples(host_bytes(*from.buffer) + from.offset, bytes);
+      value.given = given_by_host(host_bytes(*from.buffer) + from.offset, bytes);
     return;
   }
   const MeshValue& value = value_in(*from.buffer);
@@ -393,11 +345,11 @@ void MeshRuntime::run(const std::shared_ptr<const PlacedPlan>& placed,
   for (size_t i = 0; i < inputs.size(); ++i)
     give(inputs[i], i, i < outer.donated.size() && outer.donated[i]);
   for (const Bound& given : placed->constants) give(given, 0, false);
-  std::vector<workers::GivenValue> given = given_to(part, *placed, inputs, scalars);
+  Given given(part, *plan, *placed, inputs, scalars);
   Patience patience(!taken.empty());
   totals.runs.fetch_add(1, std::memory_order_relaxed);
   try {
-    there.run(given, [&](int w) {
+    there.run(given.values(), [&](int w) {
       auto worker = static_cast<int>(number_in_whole(there.mesh(), there.first() + w));
       WorkerRunEvents events(worker, plan->ops, plan->result_bytes, plan->compiled);
       run_worker(*plan->made.plan, scalars, runs[static_cast<size_t>(w)]);
@@ -411,13 +363,10 @@ void MeshRuntime::run(const std::shared_ptr<const PlacedPlan>& placed,
     throw;
   }
   taken.done = true;
-  bool is_compared = !given.empty() && !plan->traffic.empty();
-  for (const Bound& input : inputs)
-    if (is_compared && !input.buffer->device.is_host()) hash_given(input).store(0);
   for (size_t i = 0; i < outputs.size(); ++i) {
     MeshValue value = result(part, *plan, i);
     for (WorkerRun& run : runs) value.blocks.push_back(std::move(run.out[i]));
-    if (plan->traffic.empty()) value.given = joined(given);
+    if (plan->traffic.empty()) value.given = given.joined();
     auto bytes = static_cast<size_t>(part.output(i)->bytes());
     outputs[i] = {make_buffer(placed->device, bytes, std::move(value)), 0};
   }

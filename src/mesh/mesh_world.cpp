@@ -188,8 +188,7 @@ void MeshWorld::stop_all() {
   for (auto& meeting : meetings_) meeting->stop();
 }
 
-void MeshWorld::run(std::span<const workers::GivenValue> given,
-                    FunctionRef<void(int worker)> work) {
+void MeshWorld::run(const workers::GivenValues& given, FunctionRef<void(int worker)> work) {
   if (here() == 0) return;
   if (here() == 1) {
     workers::LocalGroupsScope groups(groups_[0], given);

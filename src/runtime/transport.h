@@ -31,11 +31,19 @@ struct CallShape {
   friend bool operator==(const CallShape&, const CallShape&) = default;
 };
 
-/// A value of the host that a process gave to its worker, as a hash, and the line of the user. All
-/// processes must give the same.
+/// What a process gave to its worker, as a hash of the bytes of the host that it was made of.
+/// Processes that made it by the same plans must have made it of the same bytes.
 struct GivenValue {
-  uint64_t hash = 0;  // 0: none, or processes have compared it
-  uint64_t loc = 0;
+  uint64_t made_by = 0;  // a hash of these plans; 0: it is not known
+  uint64_t hash = 0;
+  uint64_t loc = 0;  // the user's line
+};
+
+/// What a plan was given.
+struct GivenValues {
+  uint64_t plan = 0;  // a hash of it, and of those that made the values; 0: they may differ
+  uint64_t hash = 0;  // of all values
+  std::span<const GivenValue> known = {};
 };
 
 /// One of the tensors of a joined call.
@@ -61,7 +69,7 @@ struct CollectiveCall {
   /// Of an all_reduce of several tensors: all of them, and `count` is their sum. `in` and `out` are
   /// not used then.
   std::span<const CallPiece> pieces = {};
-  std::span<const GivenValue> given = {};  // that the operand may depend on
+  GivenValues given = {};  // to the plan that makes the call
 };
 
 /// Folds have a fixed order: a binary tree over the ranks, split at the largest power of two. f16

@@ -18,13 +18,13 @@ struct LocalGroup {
 inline constinit thread_local std::span<const LocalGroup> local_groups = {};
 
 /// What the plan that this thread runs was given by the process.
-inline constinit thread_local std::span<const GivenValue> given_values = {};
+inline constinit thread_local GivenValues given_values = {};
 
 /// Sets them until the end of the scope.
 class LocalGroupsScope {
  public:
   explicit LocalGroupsScope(std::span<const LocalGroup> groups,
-                            std::span<const GivenValue> given = {})
+                            const GivenValues& given = {})
       : before_(std::exchange(local_groups, groups)),
         given_before_(std::exchange(given_values, given)) {}
   ~LocalGroupsScope() { local_groups = before_, given_values = given_before_; }
@@ -32,7 +32,7 @@ class LocalGroupsScope {
 
  private:
   std::span<const LocalGroup> before_;
-  std::span<const GivenValue> given_before_;
+  GivenValues given_before_;
 };
 
 }  // namespace tn::workers

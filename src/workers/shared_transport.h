@@ -19,6 +19,14 @@ namespace tn::workers {
 /// How long a worker waits for others that make no progress.
 std::chrono::steady_clock::duration collective_timeout();
 
+/// While one lives, this process waits for others as long as they run: one of them writes a file.
+class WithoutTimeout {
+ public:
+  WithoutTimeout();
+  ~WithoutTimeout();
+  WithoutTimeout(const WithoutTimeout&) = delete;
+};
+
 class SharedTransport : public Transport {
  public:
   /// A worker of the world.
@@ -56,8 +64,8 @@ class SharedTransport : public Transport {
   PublishedCall published(const CollectiveCall& call, uint64_t number) const;
   void check_others();
   std::string line_given_to(int other) const;
-  [[noreturn]] void fail_different_values(std::string_view one, std::string_view other,
-                                          std::string_view line);
+  void fail_unless_alike(const PublishedCall& theirs, bool is_first, const std::string& other,
+                         std::string_view line);
   const PublishedCall& mine() const { return record().calls[number_ % 2]; }
   WorkerRecord& record() const { return memory_->record(rank_); }
   WorkerRecord& record_in_world() const {

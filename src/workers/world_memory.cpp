@@ -72,9 +72,7 @@ uint64_t digest_of(const CollectiveCall& call) {
   add(call.count), add(call.peer), add(call.shape.rank);
   for (int32_t i = 0; i < call.shape.rank; ++i) add(call.shape.extents[i]);
   for (const CallPiece& piece : call.pieces) add(piece.count);
-  uint64_t given = 0;  // a sum: workers may have made the values in different runs
-  for (const GivenValue& value : call.given) given += value.hash;
-  hash = combine(hash, given);
+  hash = combine(combine(hash, call.given.plan), call.given.hash);
   return hash | 1;
 }
 

@@ -34,6 +34,7 @@ struct PublishedCall {
   DataKind data;
   int32_t peer;
   uint8_t kind, fold;
+  uint64_t plan, given;  // hashes of what makes the call, and of what that was given
   char place[104];
 };
 
@@ -56,7 +57,7 @@ struct WorkerRecord {
   std::atomic<uint32_t> is_in_group = 0;  // that was the last of all
 };
 
-/// Whether two workers do the same, whatever its number and place.
+/// Whether two workers do the same, whatever its number, its place and what they were given.
 bool is_same_call(const PublishedCall& a, const PublishedCall& b);
 /// A hash of what is compared, never 0.
 uint64_t digest_of(const CollectiveCall& call);
@@ -75,7 +76,7 @@ struct Channel {
 
 /// The start of the memory. All that follows begins as zeros, which the system provides lazily.
 struct WorldHeader {
-  static constexpr uint64_t kMagic = 0x36646c726f776e74;  // "tnworld6"
+  static constexpr uint64_t kMagic = 0x37646c726f776e74;  // "tnworld7"
   uint64_t magic;
   int32_t size;
   std::atomic<uint32_t> failed;  // 1: `reason` is being written, 2: it is complete

@@ -55,6 +55,10 @@ DIFFERENT = {
     bias = tn.array(rows(rank, 1), device="cpu")
     (x + bias).sum().item()  # here
     """,
+    "swapped": """
+    a, b = tn.shard((tn.array(rows(1 + rank)), tn.array(rows(2 - rank))), "data")  # here
+    (a * 2 + b).sum().item()
+    """,
     "number": """
     x = tn.shard(tn.array(rows()), "data")
     loss(x, 2.0 + rank).item()
@@ -77,6 +81,18 @@ def test_processes_with_different_values_are_told(tmp_path, name):
     lines = [i for i, line in enumerate(path.read_text().splitlines(), 1) if "# here" in line]
     for line in lines:
         assert f"program.py:{line}" in done.stderr.split(text)[1].split(", but")[0], done.stderr
+
+
+def test_workers_along_another_axis_compare_too(tmp_path):
+    _, done = launched(tmp_path, """
+    with tn.Mesh(data=2, model=2):
+        x = tn.shard(tn.array(rows(rank // 2)), "data")
+        w, v = tn.shard(tn.array(rows(2, 4)), (None, "model")), tn.shard(tn.ones((4, 2)), "model")
+        tn.eval(x)
+        tn.eval(x @ w @ v)  # a sum along `model`
+        x.sum().item()
+    """, 4)
+    assert "worker 0 and worker 2 were given different values" in done.stderr
 
 
 def test_what_one_process_does_alone_is_no_matter(tmp_path):
@@ -109,12 +125,51 @@ def test_stages_of_a_pipeline_use_the_values_of_their_own_processes(tmp_path):
     assert done.returncode == 0, done.stderr
 
 
-def test_runs_may_be_cut_differently(tmp_path):
-    path, done = launched(tmp_path, """
+def test_one_process_may_evaluate_earlier(tmp_path):
+    _, done = launched(tmp_path, """
     x = tn.shard(tn.array(rows()), "data") * 3
     bias = tn.array([1.0, 2.0, 3.0, 4.0]) + 5
+    doubled, hidden = x * 2, nn.relu(x + bias)
     if rank == 0:
-        bias.tolist()  # evaluated before its reader, by one process
-    (x + bias).sum().item()
+        bias.tolist(), tn.eval(doubled), hidden.local
+    (x + bias).sum().item(), (doubled + x).sum().item(), ((hidden - x) ** 2).sum().item()
+    doubled.sum().item()
+    count, weight = tn.array(0.0), tn.ones((4, 1))
+    for _ in range(3):  # a schedule that one process prints
+        count = count + 1
+        rate = 0.1 * count ** -0.5
+        if rank == 0:
+            rate.item()
+        weight = weight - rate * (x.T @ (x @ weight)) / (1 - 0.9 ** count)
+        weight.mean().item()
+    """)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_thread_may_evaluate_at_its_own_time(tmp_path):
+    _, done = launched(tmp_path, """
+    import threading, time
+    x = tn.shard(tn.array(rows()), "data")
+    tn.eval(x)
+    made = []
+    def double():
+        with mesh:
+            time.sleep(0.3 * rank)
+            made.append(x * 2)
+            tn.eval(made)
+    thread = threading.Thread(target=double)
+    thread.start()
+    time.sleep(0.15)
+    x.sum().item()
+    thread.join()
+    made[0].sum().item()
+    """)
+    assert done.returncode == 0, done.stderr
+
+
+def test_values_may_differ_that_the_program_exchanges(tmp_path):
+    _, done = launched(tmp_path, """
+    x = tn.distributed.broadcast(tn.array(rows(rank)), 0)
+    tn.shard(x, "data").sum().item()
     """)
     assert done.returncode == 0, done.stderr
