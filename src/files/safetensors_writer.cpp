@@ -138,6 +138,7 @@ class SharedFile {
  public:
   SharedFile(const std::string& path, uint64_t bytes, bool is_shared)
       : path_(path), is_shared_(is_shared) {
+    if (is_shared) patience_.emplace();
     attempt([&] { file_.emplace(path, bytes); });
   }
   void write(const void* data, size_t bytes) {
@@ -163,6 +164,7 @@ class SharedFile {
 
   std::string path_;
   bool is_shared_;
+  std::optional<mesh::WithoutTimeout> patience_;  // a disk may be slow
   std::optional<AtomicFile> file_;
   std::exception_ptr failure_;
 };

@@ -1,6 +1,7 @@
 #pragma once
 // The processes of a launcher, of which each is a worker: what they read and decide together.
 #include "tenon/tensor.h"
+#include "workers/shared_transport.h"
 
 namespace tn::mesh {
 
@@ -10,6 +11,8 @@ int rank_of_process();
 /// Whether a tensor is divided among processes, or lies on a part of their mesh: all of them must
 /// take part in reading it. Computes it first.
 bool is_spread(const Tensor& x);
+
+using workers::WithoutTimeout;
 
 /// What the first process says, on all of them, which all call it.
 bool said_by_first(bool own);

@@ -3,6 +3,7 @@
 #include <map>
 #include <mutex>
 
+#include "base/at_fork.h"
 #include "base/error.h"
 #include "workers/launch_environment.h"
 #include "workers/local_groups.h"
@@ -30,8 +31,8 @@ struct Groups {
 };
 
 Groups& groups() {
-  static Groups* const made = new Groups;  // for the life of the process
-  return *made;
+  static Groups& only = guarded_for_process<Groups>(3);
+  return only;
 }
 
 }  // namespace

@@ -187,6 +187,26 @@ def test_processes_save_one_file(tmp_path):
     assert sorted(tn.load(tmp_path / "w.safetensors")["stages.0.weight"].shape) == [4, 8]
 
 
+def test_a_slow_disk_is_waited_for(tmp_path):
+    slow = tmp_path / "slow.c"
+    slow.write_text("#include <unistd.h>\nint fsync(int file) { return sleep(2); }\n")
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / "slow.so", slow], check=True)
+    preload = f"{os.environ.get('LD_PRELOAD', '')} {tmp_path}/slow.so"
+    program = tmp_path / "program.py"
+    program.write_text(textwrap.dedent(f"""
+        import tenon as tn
+        with tn.Mesh(data=2):
+            x = tn.shard(tn.ones((8, 4)), "data")
+        tn.save_safetensors("{tmp_path}/x.safetensors", {{"x": x}})
+        assert tn.distributed.all_sum(tn.array(1.0)).item() == 2
+    """))
+    done = subprocess.run(
+        [sys.executable, "-m", "tenon", "launch", "-n", "2", str(program)],
+        env=os.environ | {"TENON_COLLECTIVE_TIMEOUT": "1", "LD_PRELOAD": preload},
+        capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+
+
 def test_transfers_of_processes_are_counted_and_logged(tmp_path):
     program = """
     import os
