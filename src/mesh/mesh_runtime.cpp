@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/interrupt.h"
 #include "ir/place.h"
-#include "mesh/given_values.h"
+#include "mesh/compared_values.h"
 #include "mesh/moving.h"
 #include "ops/op_decls.h"
 #include "ops/random_state.h"

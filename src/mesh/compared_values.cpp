@@ -1,4 +1,4 @@
-#include "mesh/given_values.h"
+#include "mesh/compared_values.h"
 
 #include "base/hash.h"
 #include "mesh/mesh_value.h"
