@@ -237,7 +237,8 @@ static Tensor ramp(Dim count, const Tensor& start, const Tensor& step, DType typ
 static void check_ends(const Scalar& start, int64_t count, const Scalar& step, DType type) {
   if (count == 0 || start.kind == Kind::natural) return;
   check_fits("arange", start, type);
-  check_fits("arange", Scalar(start.integer + (count - 1) * step.integer), type);
+  __int128 last = start.integer + static_cast<__int128>(count - 1) * step.integer;
+  check_fits("arange", Scalar(static_cast<int64_t>(last)), type);  // below the end, which is one
 }
 
 /// A size beside a fraction is a number like any other: it is fixed.

@@ -23,8 +23,7 @@ inline constinit thread_local GivenValues given_values = {};
 /// Sets them until the end of the scope.
 class LocalGroupsScope {
  public:
-  explicit LocalGroupsScope(std::span<const LocalGroup> groups,
-                            const GivenValues& given = {})
+  explicit LocalGroupsScope(std::span<const LocalGroup> groups, const GivenValues& given = {})
       : before_(std::exchange(local_groups, groups)),
         given_before_(std::exchange(given_values, given)) {}
   ~LocalGroupsScope() { local_groups = before_, given_values = given_before_; }

@@ -207,7 +207,7 @@ void SharedTransport::fail_unless_alike(const PublishedCall& theirs, bool is_fir
                first, second, place_text(line), text_of(own)));
   else
     fail_all(format("workers disagree: {} calls {}, {} calls {}", first,
-                  text_of(is_first ? own : theirs), second, text_of(is_first ? theirs : own)));
+                    text_of(is_first ? own : theirs), second, text_of(is_first ? theirs : own)));
   fail_with_others();
 }
 

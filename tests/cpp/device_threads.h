@@ -98,7 +98,8 @@ void add_device_kernel(const char* name, void (*kernel)(Params), Turn& turn,
     static DeviceThreads<Turn> all(turn);
     std::vector<uint64_t> own(words, words + sizeof(Params) / 8);
     for (uint64_t& word : own)
-      if (word >> 48 == 0x4000) word = reinterpret_cast<uint64_t>(tn::cuda::mock_memory(word));
+      if (tn::cuda::is_mock_address(word))
+        word = reinterpret_cast<uint64_t>(tn::cuda::mock_memory(word));
     Params params;
     std::memcpy(&params, own.data(), sizeof params);
     all.run(blocks, static_cast<int>(threads), runs_backwards, [&] { kernel(params); });

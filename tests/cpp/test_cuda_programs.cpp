@@ -116,7 +116,7 @@ TEST_CASE("cuda programs: products do what comes after them") {
       [](const Behind& o) { return Tensors{where(o.h > 0, o.product, 0)}; },
       [](const Behind& o) { return Tensors{where(o.h + o.bias > 0.5, o.product, 1)}; },
       [](const Behind& o) { return Tensors{o.p - o.rate * o.product}; },
-      [](const Behind& o) { return Tensors{o.p - o.rate * (o.product + o.p * 0.25)}; },
+      [](const Behind& o) { return Tensors{o.p - o.rate * (o.product + o.p * 2)}; },
       [](const Behind& o) { return Tensors{(o.product - o.p) * (o.h - o.bias)}; },
   };
   constexpr Results kLeft[] = {

@@ -10,6 +10,7 @@
 #include <llvm/Target/TargetOptions.h>
 #include <llvm/Transforms/Scalar.h>
 
+#include <algorithm>
 #include <map>
 
 #include "base/error.h"
@@ -30,6 +31,8 @@ namespace tn::codegen {
 
 // PTX of a version that drivers from 525 on take.
 static constexpr const char* kPtxVersion = "+ptx80";
+// That has this version. Assemblers take its PTX for newer ones too.
+static constexpr int kNewestGpu = 90;
 
 static const char* triple(const Machine& machine) {
   return machine.kind == Machine::Kind::x86 ? "x86_64-unknown-linux-gnu" : "nvptx64-nvidia-cuda";
@@ -38,7 +41,7 @@ static const char* triple(const Machine& machine) {
 static std::string processor(const Machine& machine) {
   static constexpr const char* kLevels[] = {"x86-64-v2", "x86-64-v3", "x86-64-v4"};
   if (machine.kind == Machine::Kind::x86) return kLevels[machine.arch];
-  return format("sm_{}", machine.arch);
+  return format("sm_{}", std::min<int>(machine.arch, kNewestGpu));
 }
 
 /// Addresses are hoisted already; rewriting them takes up to 40 % of a compilation.

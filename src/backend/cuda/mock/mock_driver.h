@@ -44,5 +44,7 @@ void set_mock_busy(bool busy);
 
 /// Memory of the mock as the host's.
 void* mock_memory(Address address);
+/// Of a word that may be a number as well.
+bool is_mock_address(uint64_t word);
 
 }  // namespace tn::cuda

@@ -78,10 +78,6 @@ struct RowPair {
   float largest[2] = {kNever, kNever};  // in units of the scores
   float total[2] = {0, 0};              // of the columns of this thread
 };
-TN_INLINE inline float largest_of_four(float x) {
-  x = larger(x, from_lane_xor(x, 1));
-  return larger(x, from_lane_xor(x, 2));
-}
 TN_INLINE inline float total_of_four(float x) {
   x += from_lane_xor(x, 1);
   return x + from_lane_xor(x, 2);
