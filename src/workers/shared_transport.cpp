@@ -206,8 +206,10 @@ void SharedTransport::fail_unless_alike(const PublishedCall& theirs, bool is_fir
                "tn.distributed.broadcast(x, 0). Found in {}",
                first, second, place_text(line), text_of(own)));
   else
-    fail_all(format("workers disagree: {} calls {}, {} calls {}", first,
-                    text_of(is_first ? own : theirs), second, text_of(is_first ? theirs : own)));
+    fail_all(
+        format("workers disagree: {} calls {}, {} calls {}. All workers must evaluate the "
+               "same values in the same order: evaluate a value on all before one prints it",
+               first, text_of(is_first ? own : theirs), second, text_of(is_first ? theirs : own)));
   fail_with_others();
 }
 

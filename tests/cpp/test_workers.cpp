@@ -204,9 +204,9 @@ TEST_CASE("workers: tensors of different shapes are reported, whatever their cou
     worker.run(call);
   });
   for (const std::string& error : errors)
-    CHECK(error ==
-          "workers disagree: worker 0 calls all_reduce #1 of float32[6], worker 1 calls all_reduce "
-          "#1 of float32[2, 3]");
+    CHECK(
+        error.starts_with("workers disagree: worker 0 calls all_reduce #1 of float32[6], worker "
+                          "1 calls all_reduce #1 of float32[2, 3]. All workers must"));
 }
 
 TEST_CASE("workers: their number is limited") {
