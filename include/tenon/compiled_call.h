@@ -74,10 +74,13 @@ class CompiledCall final : public flat::CompiledCall {
     Pack<A...> args = args_.with([](A&... each) { return Pack<A...>(FromValues(), each...); });
     Tensors tensors = params;
     tree::Filling filling(tensors.data());
-    filling.for_arguments = true;
     args.with([&](A&... each) { typed::visit_arguments(filling, each...); });
+    tree::ModuleList originals, copies;
+    visit_arguments(originals);
+    args.with([&](A&... each) { typed::visit_arguments(copies, each...); });
     Later<R> made;
     {
+      tree::StandIns stand_ins(originals, copies);
       UserCode own;
       args.with(
           [&](A&... each) { made.set([&]() -> decltype(auto) { return invoke(f_, each...); }); });

@@ -25,8 +25,10 @@ struct Names {
 /// (null: zero), it returns those of the arguments.
 class Pullback {
  public:
+  /// The arguments at `argnums` are `lists` lists in a row whose tensors stand for one another, and
+  /// have the same shapes: each gets the cotangent of all.
   Pullback(const Function& f, const Tensors& primals, const std::vector<int>& argnums,
-           Names names = {"vjp"});
+           Names names = {"vjp"}, size_t lists = 1);
   const Tensors& outputs() const { return outputs_; }
   Tensors operator()(const Tensors& cotangents) const;
 
@@ -49,9 +51,9 @@ Derivatives jvp(const Function& f, const Tensors& primals, const Tensors& tangen
 /// The gradient of `f`, whose first result must be a scalar, with respect to the arguments at
 /// `argnums`.
 Function grad(Function f, std::vector<int> argnums = {0});
-/// The results of `f` with the gradient of the first.
+/// The results of `f` with the gradient of the first. `lists` is that of a Pullback.
 Callback<Derivatives(const Tensors&)> value_and_grad(Function f, std::vector<int> argnums = {0},
-                                                     Names names = {"grad"});
+                                                     Names names = {"grad"}, size_t lists = 1);
 
 /// The Jacobians of the results of `f` with respect to the arguments at `argnums`, each of the
 /// shape of the result followed by that of the argument: all of the first result, then of the

@@ -63,11 +63,12 @@ struct Slot {
 
 class Visitor {
  public:
+  using VisitModule = void(nn::ModuleBase&, Visitor&);  // visits a module as what it is
   virtual ~Visitor();
   /// The argument of a function that comes next.
   virtual void argument(size_t) {}
   /// A module, before its contents.
-  virtual void module(const Path&, nn::ModuleBase&) {}
+  virtual void module(const Path&, nn::ModuleBase&, VisitModule*) {}
   virtual void tensor(const Slot&) {}
   /// A setting, or a part of the structure such as the length of a list, as bits.
   virtual void setting(const Path&, uint64_t) {}
@@ -195,7 +196,7 @@ struct Contents final : Visitor {
   Contents(const Contents&) = delete;
   ~Contents() override;
   void argument(size_t) override;
-  void module(const Path&, nn::ModuleBase& module) override;
+  void module(const Path&, nn::ModuleBase& module, VisitModule*) override;
   void tensor(const Slot& slot) override;
   void setting(const Path&, uint64_t bits) override;
   bool is_fixed(size_t i) const { return i < fixed.size() && fixed[i]; }
@@ -204,9 +205,7 @@ struct Contents final : Visitor {
 /// Puts tensors into the places of a tree, in order.
 struct Filling final : Visitor {
   Tensor* next;
-  bool for_arguments = false;  // modules are told that they stand for those they are copies of
   explicit Filling(Tensor* first) : next(first) {}
-  void module(const Path&, nn::ModuleBase& module) override;
   void tensor(const Slot& slot) override;
 };
 
@@ -231,7 +230,7 @@ struct Setting {
 /// Lists what the structure consists of.
 struct SettingList : Visitor {
   std::vector<Setting> all = {};
-  void module(const Path& path, nn::ModuleBase&) override;
+  void module(const Path& path, nn::ModuleBase&, VisitModule*) override;
   void tensor(const Slot& slot) override;
   void setting(const Path& path, uint64_t) override;
   void text(const Path& path, std::string_view) override;

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "tenon/flat.h"
+#include "tenon/stand_ins.h"
 #include "tenon/typed_function.h"
 
 namespace tn::typed {
@@ -93,12 +94,25 @@ void visit_arguments(tree::Visitor& visitor, A&... args) {
   ((visitor.argument(i), tree::visit(args, visitor, {.name = argument_name(i++)})), ...);
 }
 
+template <class A, class G>
+void add_modules(tree::ModuleList& found, G& given) {
+  if constexpr (std::is_same_v<std::remove_const_t<G>, A>)
+    tree::visit(const_cast<A&>(given), found);
+}
+/// The modules among the arguments of a function, which gets copies of them.
+template <class... A>
+tree::ModuleList modules_in(auto&... given) {
+  tree::ModuleList found;
+  (add_modules<A>(found, given), ...);
+  return found;
+}
+
 /// One call of a function under a transform, as a function of tensors.
 class AnyRun {
  public:
   tree::Contents in;  // the arguments
 
-  explicit AnyRun(std::string_view by) : in(by) {}
+  AnyRun(std::string_view by, tree::ModuleList modules) : in(by), modules_(std::move(modules)) {}
   AnyRun(const AnyRun&) = delete;
   /// The tensors of the result, for other ones in the arguments.
   Tensors operator()(const Tensors& given);
@@ -116,6 +130,9 @@ class AnyRun {
   virtual void visit_result(tree::Visitor& visitor) = 0;
   /// Calls the user's function.
   virtual void call() = 0;
+
+ private:
+  tree::ModuleList modules_;  // which those of the arguments are copies of
 };
 
 template <class F, class... A>
@@ -127,7 +144,9 @@ class Run final : public AnyRun {
 
   template <class... G>
   Run(std::string_view by, const F& f, G&&... given)
-      : AnyRun(by), args(FromValues(), std::forward<G>(given)...), f_(f) {
+      : AnyRun(by, modules_in<A...>(given...)),
+        args(FromValues(), std::forward<G>(given)...),
+        f_(f) {
     visit_arguments(in);
     in.argument(sizeof...(A));
   }

@@ -36,7 +36,7 @@ std::vector<std::string> output_names(const Callback<void(tree::Visitor&)>& resu
 /// Numbers, text and modes in trees, which are constants of what is compiled.
 struct Settings : tree::Visitor {
   std::vector<uint64_t> words = {};
-  void module(const tree::Path& path, nn::ModuleBase& module) override;
+  void module(const tree::Path& path, nn::ModuleBase& module, VisitModule*) override;
   void setting(const tree::Path& path, uint64_t bits) override;
 };
 /// As text for the surface of an executable, and back: none of one that C++ did not make.

@@ -18,6 +18,7 @@ namespace nb = nanobind;
 // Tensors ------------------------------------------------------------------------------------
 
 extern PyTypeObject* tensor_type;
+extern PyTypeObject* module_type;  // tenon.nn.Module, null before that is imported
 extern PyTypeObject* number_type;  // of numbers that are given when a traced function runs
 void make_number_type();
 
@@ -184,6 +185,7 @@ void bind_creation(nb::module_& m);
 void bind_samples(nb::module_& m);
 void bind_trees(nb::module_& m);
 void bind_tree_transforms(nb::module_& m);
+void bind_stand_ins(nb::module_& m);
 void bind_backward(nb::module_& m);
 void bind_parameters(nb::module_& m);
 void bind_compile(nb::module_& m);

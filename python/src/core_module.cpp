@@ -24,6 +24,7 @@ NB_MODULE(_core, m) {
   bind_samples(m);
   bind_trees(m);
   bind_tree_transforms(m);
+  bind_stand_ins(m);
   bind_backward(m);
   bind_parameters(m);
   bind_compile(m);

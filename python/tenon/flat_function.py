@@ -46,8 +46,7 @@ class FlatFunction:
         self.made: _core._TensorTree | None = None  # by the last call
 
     def __call__(self, tensors: list[_core.Tensor]) -> list[_core.Tensor]:
-        given = self._given.arguments(tensors)
-        made = self._f(*given[0], **given[1]) if self._keywords else self._f(*given)
+        made = self._given.call(self._f, tensors, self._keywords)
         self.made = results = _core._TensorTree(as_tensors(made, self._number))
         results.check_whole(self._name)
         like = self._like.made if isinstance(self._like, FlatFunction) else self._like

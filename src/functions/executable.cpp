@@ -371,7 +371,7 @@ struct FindingWord final : tree::Visitor {
   size_t number;
   std::string found = {};
   explicit FindingWord(size_t wanted) : number(wanted) {}
-  void module(const tree::Path& path, nn::ModuleBase&) override {
+  void module(const tree::Path& path, nn::ModuleBase&, VisitModule*) override {
     setting({.outer = &path, .name = "training"}, 0);
   }
   void setting(const tree::Path& path, uint64_t) override {
@@ -393,7 +393,7 @@ std::string first_difference(const std::vector<uint64_t>& a,
 
 }  // namespace
 
-void typed::Settings::module(const tree::Path&, nn::ModuleBase& module) {
+void typed::Settings::module(const tree::Path&, nn::ModuleBase& module, VisitModule*) {
   words.push_back(module.training);
 }
 void typed::Settings::setting(const tree::Path&, uint64_t bits) { words.push_back(bits); }

@@ -33,7 +33,7 @@ template <class F>
 struct EachModule : Visitor {
   F f;
   explicit EachModule(F f) : f(std::move(f)) {}
-  void module(const Path& path, ModuleBase& module) override { f(path, module); }
+  void module(const Path& path, ModuleBase& module, VisitModule*) override { f(path, module); }
 };
 
 template <class F>
@@ -123,7 +123,9 @@ struct Owning final : Visitor {
   std::vector<ModuleBase*> modules = {};
   std::map<std::pair<Node*, uint32_t>, Tensor> own = {};
 
-  void module(const Path&, ModuleBase& module) override { modules.push_back(&module); }
+  void module(const Path&, ModuleBase& module, VisitModule*) override {
+    modules.push_back(&module);
+  }
   void tensor(const Slot& slot) override {
     if (!slot.owner || !slot.owner->lacks_variables() || !slot.tensor.defined()) return;
     // The original may have another value already: then this one is no variable any more.

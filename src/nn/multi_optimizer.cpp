@@ -13,7 +13,9 @@ struct Filtered final : nn::Visitor {
   const Callback<bool(const std::string&, const Tensor&)>& takes;
   Filtered(nn::Visitor& to, const Callback<bool(const std::string&, const Tensor&)>& takes)
       : to(to), takes(takes) {}
-  void module(const nn::Path& path, nn::ModuleBase& module) override { to.module(path, module); }
+  void module(const nn::Path& path, nn::ModuleBase& module, VisitModule* visit) override {
+    to.module(path, module, visit);
+  }
   void tensor(const nn::Slot& slot) override {
     if (!slot.is_absent() && takes(slot.path.dotted(), slot.tensor)) to.tensor(slot);
   }

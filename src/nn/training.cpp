@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "ir/place.h"
+#include "ir/sizes.h"
 #include "ir/watch.h"
 #include "tenon/executable.h"
 #include "tenon/random.h"
@@ -117,8 +118,8 @@ struct KeptPart : typed::Settings {
   Tensors tensors;
 
   explicit KeptPart(const Visit& state) { state(*this); }
-  void module(const Path& path, ModuleBase& module) override {
-    Settings::module(path, module);
+  void module(const Path& path, ModuleBase& module, VisitModule* visit) override {
+    Settings::module(path, module, visit);
     words.push_back(module.frozen.size());
     for (const std::string& field : module.frozen) text(path, field);
   }
@@ -150,42 +151,64 @@ class Restoring {
   Callback<void()> put_copy_back_;
 };
 
-}  // namespace
-
-void StandIns::module(const Path&, ModuleBase& module) {
-  if (&module != &model && module.stands_for(model)) found.push_back(&module);
+/// The tensors of each model that have names in `wanted`, and shapes like the first of their names:
+/// what vmap has cut is not what the whole model has.
+std::vector<TensorMap> parameters_like(const std::vector<Visit>& models, const TensorMap& wanted) {
+  std::vector<TensorMap> all;
+  TensorMap first;
+  for (const Visit& model : models) {
+    TensorMap& own = all.emplace_back();
+    for (const auto& [name, tensor] : tensors_in(model)) {
+      if (!wanted.contains(name)) continue;
+      const Tensor& like = first.emplace(name, tensor).first->second;
+      if (identical(like.shape(), tensor.shape())) own.emplace(name, tensor);
+    }
+  }
+  return all;
 }
 
-ValueAndGrad<Tensors> value_and_grad_in(const std::vector<Visit>& models,
+}  // namespace
+
+ValueAndGrad<Tensors> value_and_grad_in(const ModuleBase& model, const Visit& visit,
                                         const Callback<Tensors()>& f, const Place& at) {
   LocScope scope(at);
-  std::vector<TensorMap> all;
-  for (const Visit& model : models) all.push_back(trainable_in(model));
-  const TensorMap& before = all[0];
-  if (before.empty()) fail("value_and_grad: the model has no trainable parameters");
+  TensorMap trained = trainable_in(visit);
+  if (trained.empty()) fail("value_and_grad: the model has no trainable parameters");
+  std::vector<Visit> models = tree::stand_ins_of(model);
+  models.push_back(visit);
+  std::vector<TensorMap> before = parameters_like(models, trained);
   std::vector<std::string> names;
   std::vector<int> argnums;
   Tensors parameters;
-  for (const auto& [name, parameter] : before) {
-    argnums.push_back(static_cast<int>(names.size()));
-    names.push_back(name), parameters.push_back(parameter);
-  }
-  auto named = [&](const Tensors& tensors) {
-    TensorMap by_name;
-    for (size_t i = 0; i < names.size(); ++i) by_name.emplace(names[i], tensors[i]);
-    return by_name;
-  };
+  for (const auto& [name, parameter] : trained) names.push_back(name);
+  for (const TensorMap& own : before)
+    for (const std::string& name : names) {
+      argnums.push_back(static_cast<int>(parameters.size()));
+      auto found = std::ranges::find_if(before, [&](auto& map) { return map.contains(name); });
+      parameters.push_back((own.contains(name) ? own : *found).at(name));
+    }
   auto of_parameters = [&](const Tensors& given) {
-    for (const Visit& model : models) put(model, named(given));
+    auto next = given.begin();
+    for (size_t i = 0; i < models.size(); ++i) {
+      TensorMap own;
+      for (const std::string& name : names) {
+        if (before[i].contains(name)) own.emplace(name, *next);
+        ++next;
+      }
+      put(models[i], own);
+    }
     return f();
   };
   auto restore = [&] {
-    for (size_t i = 0; i < models.size(); ++i) put(models[i], all[i]);
+    for (size_t i = 0; i < models.size(); ++i) put(models[i], before[i]);
   };
-  auto name_of = [&](size_t i) { return names[i]; };
-  auto derivatives_of = flat::value_and_grad(of_parameters, argnums, {"value_and_grad", name_of});
+  auto name_of = [&](size_t i) { return names[i % names.size()]; };
+  auto derivatives_of =
+      flat::value_and_grad(of_parameters, argnums, {"value_and_grad", name_of}, models.size());
   flat::Derivatives made = restored([&] { return derivatives_of(parameters); }, restore);
-  return {std::move(made.values), named(made.derivatives)};
+  TensorMap gradients;
+  for (size_t i = 0; i < names.size(); ++i) gradients.emplace(names[i], made.derivatives[i]);
+  return {std::move(made.values), std::move(gradients)};
 }
 
 struct StateCalls::Impl {

@@ -148,15 +148,15 @@ struct TapeWalk {
 }  // namespace
 
 static Tape walk_tape(uint64_t oldest, Reach reach, std::span<const Tensor> inputs,
-                      std::span<const Tensor> outputs) {
+                      std::span<const Tensor> outputs, size_t distinct) {
   Tape tape;
   std::lock_guard lock(walk_mutex());
   TapeWalk walk{tape, new_epoch(), oldest, reach};
-  tape.inputs = tape.values = static_cast<int32_t>(inputs.size());
+  tape.inputs = tape.values = static_cast<int32_t>(distinct);
   for (size_t i = 0; i < inputs.size(); ++i) {
     Node* node = inputs[i].node();
     node->epoch = walk.epoch;
-    node->index = static_cast<uint32_t>(i) + 1;
+    node->index = static_cast<uint32_t>(i % distinct) + 1;
   }
   for (const Tensor& t : outputs) walk.visit(t.node());
   for (const Tensor& t : outputs) tape.outputs.push_back(walk.value_of({t.node(), t.index()}));
@@ -164,13 +164,17 @@ static Tape walk_tape(uint64_t oldest, Reach reach, std::span<const Tensor> inpu
 }
 
 Tape tape_of(std::span<const Tensor> inputs, std::span<const Tensor> outputs) {
+  return tape_of(inputs, outputs, inputs.size());
+}
+
+Tape tape_of(std::span<const Tensor> inputs, std::span<const Tensor> outputs, size_t distinct) {
   uint64_t oldest = UINT64_MAX;
   for (const Tensor& t : inputs) oldest = std::min(oldest, t.node()->sequence);
-  return walk_tape(oldest, Reach::inputs, inputs, outputs);
+  return walk_tape(oldest, Reach::inputs, inputs, outputs, distinct);
 }
 
 Tape tape_since(uint64_t start, std::span<const Tensor> inputs, std::span<const Tensor> outputs) {
-  return walk_tape(start, Reach::everything, inputs, outputs);
+  return walk_tape(start, Reach::everything, inputs, outputs, inputs.size());
 }
 
 WatchedTape tape_to_leaves(const Tensor& loss) {

@@ -23,7 +23,9 @@ struct Tape {
 };
 
 /// `inputs` are the first results of nodes made for the trace: parameters or copies. Nodes recorded
-/// before them cannot depend on them, so the walk ends there.
+/// before them cannot depend on them, so the walk ends there. Those of the tape are the first
+/// `distinct` ones; the others, lists of that length, stand for these.
+Tape tape_of(std::span<const Tensor> inputs, std::span<const Tensor> outputs, size_t distinct);
 Tape tape_of(std::span<const Tensor> inputs, std::span<const Tensor> outputs);
 /// With everything recorded since `start`, whether it depends on the inputs or not.
 Tape tape_since(uint64_t start, std::span<const Tensor> inputs, std::span<const Tensor> outputs);

@@ -17,6 +17,7 @@ struct Pullback::Record {
   Names names;
   Trace trace{names.transform, Trace::Values::known};
   Tensors inputs = {}, taped_outputs = {};
+  size_t distinct = 0;  // inputs: the others stand for these
   Tape tape = {};
 };
 
@@ -51,7 +52,7 @@ Tensor fitting(const Tensor& given, const Tensor& x, std::string_view what, cons
 }
 
 Pullback::Pullback(const Function& f, const Tensors& primals, const std::vector<int>& argnums,
-                   Names names) {
+                   Names names, size_t lists) {
   auto record = SharedPtr<Record>::make(std::move(names));
   check_given(primals, record->names.transform, "argument");
   Tensors args = primals;
@@ -65,7 +66,8 @@ Pullback::Pullback(const Function& f, const Tensors& primals, const std::vector<
   record->taped_outputs = f(args);
   record->trace.end();
   check_given(record->taped_outputs, record->names.transform, "result");
-  record->tape = tape_of(record->inputs, record->taped_outputs);
+  record->distinct = record->inputs.size() / lists;
+  record->tape = tape_of(record->inputs, record->taped_outputs, record->distinct);
   for (const Tensor& t : record->taped_outputs) outputs_.push_back(emit(ops::copy, {t}));
   record_ = record;
 }
@@ -79,8 +81,11 @@ Tensors Pullback::operator()(const Tensors& cotangents) const {
   for (size_t i = 0; i < cts.size(); ++i)
     if (cts[i].defined())
       cts[i] = fitting(cts[i], out[i], "cotangent", names, result_name(names, i));
-  Tensors back = sweep_back(record_->tape, record_->inputs, cts);
-  for (size_t i = 0; i < back.size(); ++i) back[i] = dense(back[i], record_->inputs[i]);
+  std::span<const Tensor> inputs = record_->inputs;
+  Tensors back = sweep_back(record_->tape, inputs.first(record_->distinct), cts);
+  for (size_t i = 0; i < back.size(); ++i) back[i] = dense(back[i], inputs[i]);
+  for (size_t i = back.size(); i < inputs.size(); ++i)
+    back.push_back(Tensor(back[i - record_->distinct]));
   return back;
 }
 
@@ -126,10 +131,10 @@ Derivatives jvp(const Function& f, const Tensors& primals, const Tensors& tangen
 }
 
 Callback<Derivatives(const Tensors&)> value_and_grad(Function f, std::vector<int> argnums,
-                                                     Names names) {
-  return [f = std::move(f), argnums = std::move(argnums),
-          names = std::move(names)](const Tensors& args) -> Derivatives {
-    Pullback pullback(f, args, argnums, names);
+                                                     Names names, size_t lists) {
+  return [f = std::move(f), argnums = std::move(argnums), names = std::move(names),
+          lists](const Tensors& args) -> Derivatives {
+    Pullback pullback(f, args, argnums, names, lists);
     const Tensors& out = pullback.outputs();
     if (out.empty() || out[0].rank() != 0)
       fail(Hint{"reduce it with sum or mean, or use vjp or jacobian"},

@@ -51,7 +51,7 @@ void Words::add_beyond(uint64_t word) {
 
 Visitor::~Visitor() = default;
 
-void SettingList::module(const Path& path, nn::ModuleBase&) {
+void SettingList::module(const Path& path, nn::ModuleBase&, VisitModule*) {
   setting({.outer = &path, .name = "training"}, 0);
 }
 void SettingList::tensor(const Slot& slot) {
@@ -70,7 +70,9 @@ Contents::~Contents() = default;
 void Contents::argument(size_t) { first.push_back(tensors.size()); }
 void Contents::setting(const Path&, uint64_t bits) { structure.push_back(bits); }
 
-void Contents::module(const Path&, nn::ModuleBase& module) { structure.push_back(module.training); }
+void Contents::module(const Path&, nn::ModuleBase& module, VisitModule*) {
+  structure.push_back(module.training);
+}
 
 void Contents::tensor(const Slot& slot) {
   if (slot.owner) {
@@ -87,10 +89,6 @@ void Contents::tensor(const Slot& slot) {
     tensors.push_back(std::move(slot.tensor));
   else
     tensors.push_back(slot.tensor);
-}
-
-void Filling::module(const Path&, nn::ModuleBase& module) {
-  if (for_arguments) module.become_argument();
 }
 
 void Filling::tensor(const Slot& slot) {
@@ -199,9 +197,11 @@ std::string_view tree::argument_name(size_t i) {
 Tensors typed::AnyRun::operator()(const Tensors& given) {
   Tensors tensors = given;
   tree::Filling filling(tensors.data());
-  filling.for_arguments = true;
   visit_arguments(filling);
+  tree::ModuleList copies;
+  visit_arguments(copies);
   {
+    tree::StandIns stand_ins(modules_, copies);
     UserCode own;
     call();
   }

@@ -277,6 +277,63 @@ TEST_CASE("nn::value_and_grad of a function that gets the model") {
   }
 }
 
+TEST_CASE("nn::value_and_grad of a model inside another argument") {
+  Pair model;
+  Tensor x = array({{1.0F, -2.0F, 0.5F}, {0.0F, 1.0F, 3.0F}});
+  auto loss = [](const Pair& m, const Tensor& data) { return sum(m(data) * m(data)); };
+  nn::TensorMap expected = nn::value_and_grad(model, loss)(model, x).gradients;
+  auto check = [&](const nn::TensorMap& gradients) {
+    for (const auto& [name, gradient] : expected) {
+      INFO(name);
+      CHECK(all(gradients.at(name) == gradient).item<bool>());
+    }
+  };
+  auto check_inside = [&]<class C>(C container, auto take) {
+    auto h = nn::value_and_grad(
+        take(container), [&](const C& c, const Tensor& data) { return loss(take(c), data); });
+    auto f = [&](const C& c, const Tensor& data) { return h(c, data).gradients; };
+    check(f(container, x));
+    check(compile(f)(container, x));
+    check(checkpoint(f)(container, x));
+  };
+  check_inside(std::vector<Pair>(2, model), [](auto& c) -> auto& { return c[1]; });
+  check_inside(std::tuple<float, Pair>(1.0F, model),
+               [](auto& c) -> auto& { return std::get<1>(c); });
+  check_inside(std::map<std::string, Pair>{{"m", model}},
+               [](auto& c) -> auto& { return c.find("m")->second; });
+}
+
+TEST_CASE("nn::value_and_grad of a model and copies of it") {
+  Pair model;
+  Tensor x = ones({2, 3});
+  auto loss_and_grad = nn::value_and_grad(
+      model,
+      [](const Pair& a, const Pair& b, const Tensor& data) { return sum(a(data) * b(data)); });
+  auto by_reference = [&](const Pair& m, const Tensor& data) {
+    Pair teacher = m;
+    return loss_and_grad(m, teacher, data).gradients;
+  };
+  auto by_value = [&](Pair m, const Tensor& data) {  // NOLINT(performance-unnecessary-value-param)
+    return loss_and_grad(m, model, data).gradients;
+  };
+  auto check = [&](auto f) {
+    nn::TensorMap expected = f(model, x);
+    REQUIRE(any(expected.at("a.weight") != 0).template item<bool>());
+    for (const auto& [name, gradient] : compile(f)(model, x)) {
+      INFO(name);
+      CHECK(all(gradient == expected.at(name)).template item<bool>());
+    }
+  };
+  check(by_reference);
+  check(by_value);
+  SUBCASE("a copy keeps its own tangent") {
+    auto value = [&](const Pair& a, const Pair& b) { return loss_and_grad(a, b, x).value; };
+    auto plain = [&](const Pair& a, const Pair& b) { return sum(a(x) * b(x)); };
+    Pair made = grad(value)(model, model), expected = grad(plain)(model, model);
+    CHECK(all(made.a.weight == expected.a.weight).item<bool>());
+  }
+}
+
 TEST_CASE("gradients of a copy are its own") {
   Tensor x = ones({1, 2});
   nn::Linear online(2, 2);

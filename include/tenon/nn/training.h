@@ -20,23 +20,9 @@ struct ValueAndGrad {
 };
 
 // For the library.
-/// `models` begin with the one that is asked for its parameters; all of them get the traced ones.
-ValueAndGrad<Tensors> value_and_grad_in(const std::vector<Visit>& models,
+/// `visit` visits the model.
+ValueAndGrad<Tensors> value_and_grad_in(const ModuleBase& model, const Visit& visit,
                                         const Callback<Tensors()>& f, const Place& at);
-
-/// Finds the modules that stand for one among the arguments of a transformed function.
-struct StandIns final : Visitor {
-  const ModuleBase& model;
-  std::vector<ModuleBase*> found = {};
-
-  explicit StandIns(const ModuleBase& sought) : model(sought) {}
-  void module(const Path&, ModuleBase& module) override;
-  template <class A>
-  void look_into(A& argument) {
-    using T = std::remove_const_t<A>;
-    if constexpr (IsModule<T> || tree::HasFields<T>) tree::visit(const_cast<T&>(argument), *this);
-  }
-};
 
 /// A function that returns what `f` returns, and its gradient for the trainable parameters of the
 /// model. `f` uses the model, given to it or not, and returns a scalar, or a tree whose first
@@ -61,12 +47,7 @@ auto value_and_grad(Module<M>& model, F f, Place place = Place::current()) {
       }
       return typed::tensors_of(*out, "value_and_grad");
     };
-    StandIns copies(model);
-    (copies.look_into(args), ...);
-    std::vector<Visit> models;
-    for (ModuleBase* copy : copies.found) models.push_back(static_cast<M&>(*copy).as_visit());
-    models.push_back(model.as_visit());
-    auto [values, gradients] = value_and_grad_in(models, run, place);
+    auto [values, gradients] = value_and_grad_in(model, model.as_visit(), run, place);
     return ValueAndGrad<Result>{typed::filled(std::move(*out), values.data()),
                                 std::move(gradients)};
   };

@@ -49,9 +49,7 @@ class ModuleBase {
  private:
   enum Origin : uint8_t { kOwn, kCopied, kMoved };
   Origin origin_ = kOwn;
-  bool is_argument_ = false;
-  SharedPtr<ModuleHome> home_;               // once it was asked for
-  const ModuleBase* copied_from_ = nullptr;  // exists for as long as the copy is an argument
+  SharedPtr<ModuleHome> home_;  // once it was asked for
 
  public:
   /// The fields whose tensors are not trained.
@@ -65,19 +63,11 @@ class ModuleBase {
   /// the module was moved from.
   void own_variables(const Callback<void(Visitor&)>& contents);
   const SharedPtr<ModuleHome>& home();
-  /// Makes a copy the argument of a function while that is transformed: it stands for the original.
-  void become_argument() { is_argument_ = true; }
-  bool stands_for(const ModuleBase& module) const {
-    return this == &module || (is_argument_ && copied_from_->stands_for(module));
-  }
 
  protected:  // modules are copied as what they are
   ModuleBase() = default;
   ModuleBase(const ModuleBase& other)
-      : training(other.training),
-        origin_(other.copied()),
-        copied_from_(&other),
-        frozen(other.frozen) {}
+      : training(other.training), origin_(other.copied()), frozen(other.frozen) {}
   ModuleBase(ModuleBase&& other) noexcept
       : training(other.training),
         origin_(std::exchange(other.origin_, kMoved)),
@@ -135,7 +125,8 @@ void visit(M& module, Visitor& visitor, const Path& path = {}) {
     });
   };
   if (module.lacks_variables()) module.own_variables(contents);
-  visitor.module(path, module);
+  visitor.module(path, module,
+                 [](ModuleBase& base, Visitor& each) { nn::visit(static_cast<M&>(base), each); });
   contents(visitor);
 }
 

@@ -10,6 +10,7 @@
 #include "ir/watch.h"
 #include "tensors/dims.h"
 #include "trees/live_trees.h"
+#include "trees/module_stand_ins.h"
 #include "trees/tensor_tree.h"
 
 namespace tn::python {
@@ -166,7 +167,7 @@ void CallKey::clear() {
 
 void CallArguments::clear() {
   key.clear();
-  tensors.clear(), leaves_.clear(), have_gradients_.clear(), opened.clear();
+  tensors.clear(), leaves_.clear(), modules_.clear(), have_gradients_.clear(), opened.clear();
 }
 
 void CallArguments::read(nb::handle f, PyObject* const* args, size_t positional, PyObject* keywords,
@@ -236,7 +237,7 @@ Tensor CallArguments::gradient(size_t k) const {
 void CallArguments::add_tree(PyObject* tree, Structure::Look look) {
   CallKey::Part& part = key.parts.emplace_back();
   size_t before = leaves_.size();
-  part.structure.emplace(tree, leaves_, look);
+  part.structure.emplace(tree, leaves_, look, &modules_);
   part.leaves = leaves_.size() - before;
   word(kTree);
   for (const Structure::Node& node : part.structure->nodes()) {
@@ -306,10 +307,11 @@ void CallArguments::assign_state(PyObject* state, std::span<const nb::object> le
 nb::object CallArguments::call(std::span<const nb::object> leaves) const {
   size_t named = key.keywords.is_valid() ? nb::len(key.keywords) : 0;
   Leaves args;
+  StandIns stand_ins(modules_);
   for (size_t i = 0; i < key.positional + named; ++i) {
     const CallKey::Part& part = key.parts[i];
     std::span<const nb::object> own = leaves.first(part.leaves);
-    args.push_back(part.structure ? part.structure->build_arguments(own) : own[0]);
+    args.push_back(part.structure ? part.structure->build(own, &stand_ins) : own[0]);
     leaves = leaves.subspan(part.leaves);
   }
   std::vector<PyObject*> plain;

@@ -142,6 +142,7 @@ class CallArguments {
   void word(uint64_t w) { key.words.push_back(w); }
 
   Leaves leaves_;                       // of all arguments
+  Leaves modules_;                      // weak references
   size_t state_ = 0, gradients_ = 0;    // where those of the state begin, and of its gradients
   std::vector<size_t> have_gradients_;  // tensors, in the order of their gradients
 };

@@ -5,9 +5,10 @@
 #include "ir/watch.h"
 
 namespace tn::python {
-namespace {
 
-PyTypeObject* module_type = nullptr;  // tenon.nn.Module, which lives as long as the process
+PyTypeObject* module_type = nullptr;
+
+namespace {
 
 /// An error where a module or a list holds itself.
 struct Recursion {

@@ -42,7 +42,7 @@ bool is_array(PyObject* o) {
 }
 
 TensorTree::TensorTree(PyObject* tree, Numbers numbers, Structure::Look look)
-    : structure(tree, leaves, look) {
+    : structure(tree, leaves, look, &modules) {
   for (size_t i = 0; i < leaves.size(); ++i) {
     leaves[i] = without_dim(leaves[i].ptr());
     PyObject* o = leaves[i].ptr();
@@ -69,8 +69,8 @@ nb::object TensorTree::with(const Tensors& others) const {
   return structure.build(leaves_with(others));
 }
 
-nb::object TensorTree::arguments(const Tensors& others) const {
-  return structure.build_arguments(leaves_with(others));
+nb::object TensorTree::arguments(const Tensors& others, StandIns& stand_ins) const {
+  return structure.build(leaves_with(others), &stand_ins);
 }
 
 nb::object TensorTree::derivatives(const Tensors& others) const {

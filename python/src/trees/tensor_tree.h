@@ -17,6 +17,7 @@ struct TensorTree {
   using NameOf = std::function<std::string(size_t leaf)>;
 
   Leaves leaves;
+  Leaves modules;  // weak references
   Structure structure;
   Tensors tensors;         // arrays of other libraries become tensors too
   std::vector<size_t> at;  // of each tensor among the leaves
@@ -24,8 +25,8 @@ struct TensorTree {
   TensorTree(PyObject* tree, Numbers numbers, Structure::Look look = Structure::Look::trees);
   /// The tree with other tensors in place of its own.
   nb::object with(const Tensors& others) const;
-  /// The same for a tree that is the arguments of a function.
-  nb::object arguments(const Tensors& others) const;
+  /// The same for the arguments of a function. `stand_ins` are those of `modules`.
+  nb::object arguments(const Tensors& others, StandIns& stand_ins) const;
   /// The same with None for null tensors, and for leaves that are no tensors.
   nb::object derivatives(const Tensors& others) const;
   /// One tensor per tensor of this tree, from a tree like this one in which None anywhere stands

@@ -5,6 +5,7 @@
 #include "calls/list_function.h"
 #include "core.h"
 #include "ir/dtype.h"
+#include "trees/module_stand_ins.h"
 #include "trees/tensor_tree.h"
 
 namespace tn::python {
@@ -26,7 +27,9 @@ struct TreeCall {
   }
   /// `f` of the arguments with the given tensors in them.
   Tensors operator()(const Tensors& tensors, nb::handle kwargs = {}) {
-    return read(run(nb::steal(PySequence_Tuple(in.arguments(tensors).ptr())), kwargs));
+    StandIns stand_ins(in.modules);
+    nb::object args = in.arguments(tensors, stand_ins);
+    return read(run(checked(PySequence_Tuple(args.ptr())), kwargs));
   }
   /// The tensors of a result that has nothing else.
   Tensors read(const nb::object& result) {
@@ -126,7 +129,8 @@ struct Selection {
   }
   /// What the function returns for the same arguments with other tensors in the chosen ones.
   nb::object run(const TreeCall& call, const Tensors& tensors) const {
-    nb::object values = call.in.arguments(tensors);
+    StandIns stand_ins(call.in.modules);
+    nb::object values = call.in.arguments(tensors, stand_ins);
     nb::list positional(args);
     nb::dict named(kwargs);
     for (size_t i = 0; i < keys.size(); ++i) {
@@ -159,7 +163,7 @@ void check_loss(PyObject* result, bool has_aux, std::string_view transform) {
 }
 
 nb::object value_and_grad(nb::object f, nb::tuple args, nb::dict kwargs, nb::tuple keys,
-                          bool has_aux) {
+                          bool has_aux, size_t lists) {
   UserCall place;
   constexpr std::string_view transform = "grad";
   Selection selection{args, kwargs, keys};
@@ -171,7 +175,7 @@ nb::object value_and_grad(nb::object f, nb::tuple args, nb::dict kwargs, nb::tup
     return call.out->tensors;
   };
   flat::Derivatives made = flat::value_and_grad(run, numbers_up_to(call.in.tensors.size()),
-                                                call.names())(call.in.tensors);
+                                                call.names(), lists)(call.in.tensors);
   return nb::make_tuple(call.out->with(made.values), call.in.with(made.derivatives));
 }
 
@@ -299,6 +303,14 @@ Leaves placed(const TensorTree& tree, Leaves leaves, nb::handle values) {
   return leaves;
 }
 
+/// The function of arguments like those in `tree`: a list, or a list and a dict.
+nb::object call_with(const TensorTree& tree, nb::handle f, nb::handle values, bool has_keywords) {
+  StandIns stand_ins(tree.modules);
+  nb::object args = tree.structure.build(placed(tree, tree.leaves, values), &stand_ins), kwargs;
+  if (has_keywords) kwargs = args[1], args = args[0];
+  return checked(PyObject_Call(f.ptr(), checked(PySequence_Tuple(args.ptr())).ptr(), kwargs.ptr()));
+}
+
 /// What flat bindings need of trees.
 void bind_tensor_tree(nb::module_& m) {
   nb::class_<TensorTree>(m, "_TensorTree")
@@ -314,10 +326,7 @@ void bind_tensor_tree(nb::module_& m) {
            [](const TensorTree& tree, nb::handle values) {
              return tree.structure.build(placed(tree, tree.leaves, values));
            })
-      .def("arguments",
-           [](const TensorTree& tree, nb::handle values) {
-             return tree.structure.build_arguments(placed(tree, tree.leaves, values));
-           })
+      .def("call", call_with)
       .def("derivatives",
            [](const TensorTree& tree, nb::handle values) {
              return tree.structure.build(
@@ -356,7 +365,8 @@ void bind_tree_transforms(nb::module_& m) {
           "__call__",
           [](const TreePullback& pullback, nb::handle cotangents) { return pullback(cotangents); },
           users_call, nb::arg("cotangents").none());
-  m.def("_call_value_and_grad", value_and_grad);
+  m.def("_call_value_and_grad", value_and_grad, nb::arg("f"), nb::arg("args"), nb::arg("kwargs"),
+        nb::arg("keys"), nb::arg("has_aux"), nb::arg("lists") = 1);
   m.def("_call_jacobian", jacobian, users_call);
   m.def("_call_vjp", vjp, nb::arg("f"), nb::arg("primals").none(), nb::arg("cotangents").none());
   m.def("_call_jvp", jvp, nb::arg("f"), nb::arg("primals").none(), nb::arg("tangents").none());

@@ -7,14 +7,13 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "trees/module_stand_ins.h"
 
 namespace tn::python {
 
 // Classes ------------------------------------------------------------------------------------
 
 namespace {
-
-constexpr const char* kOriginal = "_original";  // a slot, so that it is no attribute of the tree
 
 /// What is known of Python classes. Python's lock guards it. Entries of trees are never removed,
 /// because structures point at them; classes of leaves may die.
@@ -27,6 +26,8 @@ struct TreeTypes {
 
   const TreeType* add(PyTypeObject* cls, TreeType type) {
     type.cls = nb::borrow(reinterpret_cast<PyObject*>(cls));
+    type.is_module =
+        type.kind == TreeKind::object && module_type && PyType_IsSubtype(cls, module_type);
     all.push_back(std::move(type));
     bool live = all.back().kind == TreeKind::stateful;
     return (live ? stateful : of_class)[cls] = &all.back();
@@ -68,7 +69,6 @@ TreeType examine(PyTypeObject* cls) {
     TreeType type{TreeKind::object};
     type.flatten = object.attr("__tree_flatten__");
     type.unflatten = object.attr("__tree_unflatten__");
-    type.knows_original = nb::hasattr(object, kOriginal);
     return type;
   }
   if (PyType_FastSubclass(cls, Py_TPFLAGS_TUPLE_SUBCLASS))
@@ -147,6 +147,7 @@ struct TreeReader {
   std::vector<Structure::Node>& nodes;
   Leaves& leaves;
   Structure::Look look;
+  Leaves* modules;
 
   /// The objects around the one being read.
   struct Around {
@@ -188,6 +189,7 @@ struct TreeReader {
     if (around.depth > kDeepest) too_deep(&around);
     size_t at = nodes.size(), before = leaves.size();
     nodes.push_back({type});
+    if (modules && type->is_module) modules->push_back(checked(PyWeakref_NewRef(o, nullptr)));
     nb::object data;
     nodes[at].children = static_cast<uint32_t>(read_children(*type, o, data, &around));
     nodes[at].leaves = static_cast<uint32_t>(leaves.size() - before);
@@ -215,8 +217,6 @@ struct TreeReader {
       case TreeKind::object: {
         auto [tree, rest] = open_object(type, o);
         data = std::move(rest);
-        size_t at = nodes.size() - 1;
-        if (type.knows_original) nodes[at].original = checked(PyWeakref_NewRef(o, nullptr));
         read(tree.ptr(), around);
         return 1;
       }
@@ -250,10 +250,10 @@ struct TreeReader {
 
 }  // namespace
 
-Structure::Structure(PyObject* tree, Leaves& leaves, Look look) {
+Structure::Structure(PyObject* tree, Leaves& leaves, Look look, Leaves* modules) {
   nodes_.reserve(32);
   leaves.reserve(32);
-  TreeReader{nodes_, leaves, look}.read(tree, nullptr);
+  TreeReader{nodes_, leaves, look, modules}.read(tree, nullptr);
 }
 
 Leaves leaves_of(PyObject* tree, Structure::Look look) {
@@ -269,7 +269,7 @@ namespace {
 struct TreeBuilder {
   const Structure::Node* node;
   const nb::object* leaf;
-  bool for_arguments = false;
+  StandIns* stand_ins = nullptr;
 
   nb::object build() {
     const Structure::Node& n = *node++;
@@ -294,9 +294,10 @@ struct TreeBuilder {
       case TreeKind::dataclass:
         return build_dataclass(n);
       case TreeKind::object: {
+        nb::object original = stand_ins && type.is_module ? stand_ins->next() : nb::none();
         nb::object tree = build();
         nb::object made = type.unflatten(n.data, tree);
-        if (for_arguments && n.original.is_valid()) set(made, nb::str(kOriginal), n.original);
+        if (!original.is_none()) stand_ins->add(std::move(original), made);
         return made;
       }
       case TreeKind::stateful:
@@ -341,14 +342,10 @@ struct TreeBuilder {
 
 }  // namespace
 
-nb::object Structure::build(std::span<const nb::object> given) const {
+nb::object Structure::build(std::span<const nb::object> given, StandIns* stand_ins) const {
   if (given.size() != leaves())
     fail("tree: {} leaves for a structure of {}: {}", given.size(), leaves(), text());
-  return build_tree(nodes_.data(), given);
-}
-
-nb::object Structure::build_arguments(std::span<const nb::object> given) const {
-  return TreeBuilder{nodes_.data(), given.data(), true}.build();
+  return TreeBuilder{nodes_.data(), given.data(), stand_ins}.build();
 }
 
 nb::object build_tree(const Structure::Node* root, std::span<const nb::object> leaves) {

@@ -5,6 +5,7 @@
 namespace tn::python {
 
 using Leaves = std::vector<nb::object>;
+class StandIns;
 
 /// How the objects of one Python class are taken apart and put together.
 struct TreeType {
@@ -23,7 +24,7 @@ struct TreeType {
   nb::object cls = {};
   nb::object flatten = {}, unflatten = {};  // object: x -> (tree, static), (static, tree) -> x
   nb::object fields = {}, constants = {};  // dataclass: names of those with trees, of those without
-  bool knows_original = false;  // object: a copy refers to the one that it stands for, a module
+  bool is_module = false;                  // object
 };
 using TreeKind = TreeType::Kind;
 
@@ -36,7 +37,6 @@ class Structure {
     uint32_t children = 0;           // directly below
     uint32_t leaves = 1, nodes = 1;  // in this subtree, itself included
     nb::object data = {};            // dict: its keys; dataclass and object: what is not a tree
-    nb::object original = {};        // of `knows_original`: a weak reference
   };
   /// Chooses objects that stand for a whole subtree: None for zeros, a number for an axis.
   using StandsForAll = bool (*)(PyObject*);
@@ -45,14 +45,13 @@ class Structure {
   /// trees that a function gets made anew, so that nothing else may be in them.
   enum class Look : uint8_t { trees, live, arguments };
 
-  /// Takes `tree` apart and appends its leaves.
-  Structure(PyObject* tree, Leaves& leaves, Look look = Look::trees);
+  /// Takes `tree` apart and appends its leaves, and weak references to its modules.
+  Structure(PyObject* tree, Leaves& leaves, Look look = Look::trees, Leaves* modules = nullptr);
 
   const std::vector<Node>& nodes() const { return nodes_; }
   size_t leaves() const { return nodes_[0].leaves; }
-  nb::object build(std::span<const nb::object> leaves) const;
-  /// The same for the arguments of a function: modules refer to those that they stand for.
-  nb::object build_arguments(std::span<const nb::object> leaves) const;
+  /// `stand_ins`: of an argument, whose modules stand for those that were given.
+  nb::object build(std::span<const nb::object> leaves, StandIns* stand_ins = nullptr) const;
   /// The leaves of a tree like this one; keys of dicts in any order, lists and tuples alike. The
   /// error for another structure starts with `subject`: "vjp: cotangents and results differ".
   Leaves match(PyObject* tree, StandsForAll stands_for_all, std::string_view subject) const;

@@ -82,10 +82,6 @@ class Module(Convertible):
     parameters are the derivatives.
     """
 
-    # Of a module that a function gets as an argument while it is transformed: a weak reference to
-    # the one that was given, for which it stands.
-    __slots__ = ("_original",)
-
     # Attributes of a module only where they differ from these, so that a model which was evaluated
     # or frozen and is trained again has the very state that its training step was compiled for.
     training = True
@@ -428,9 +424,9 @@ def hidden_parameters(model: Module) -> str:
     return ""
 
 
-def modules_by_place(tree: Any) -> Iterator[tuple[str, Module]]:
-    """The modules in a tree, with paths as one would write them in Python: `blocks[3].attn`."""
-    return _modules_in([("", tree)], set(), deeper=True, index="[{!r}]".format)
+def modules_by_place(module: Module) -> Iterator[tuple[str, Module]]:
+    """`named_modules()` with paths as one would write them in Python: `blocks[3].attn`."""
+    return _modules_in([("", module)], set(), deeper=True, index="[{!r}]".format)
 
 
 def _modules_in(
