@@ -2,6 +2,7 @@
 
 #include "base/hash.h"
 #include "mesh/mesh_value.h"
+#include "plan/run_places.h"
 #include "runtime/buffer.h"
 
 namespace tn::mesh {
@@ -50,7 +51,7 @@ void Given::add(const GivenValue& value, Loc reader) {
   plan_ = combine(plan_, value.made_by);
   if (!value.made_by) return;
   hash_ = combine(hash_, value.hash);
-  known_.push_back({value.made_by, value.hash, value.loc ? value.loc : reader.bits});
+  known_.push_back({value.made_by, value.hash, value.loc ? value.loc : place_now(reader).bits});
 }
 
 GivenValue Given::joined() const {

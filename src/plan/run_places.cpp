@@ -1,5 +1,7 @@
 #include "plan/run_places.h"
 
+#include <algorithm>
+
 #include "ir/graph.h"
 
 namespace tn {
@@ -21,13 +23,27 @@ PlacesRef other_places(const Plan& plan, size_t count, FunctionRef<Loc(size_t)> 
   return std::make_shared<const std::vector<Loc>>(std::move(now));
 }
 
-Loc place_of(const Plan& plan, const Step& step, Loc inside) {
-  Loc planned = inside ? inside : step.loc;
-  if (!run_places.now) return planned;
+/// The places of the ops of this run that were recorded at `planned` when its plan was made.
+static std::vector<Loc> places_now(Loc planned) {
   std::vector<Loc> found;
   const std::vector<Loc>& recorded = run_places.parts->recorded;
   for (size_t i = 0; i < recorded.size(); ++i)
     if (recorded[i].bits == planned.bits) found.push_back((*run_places.now)[i]);
+  return found;
+}
+
+Loc place_now(Loc planned) {
+  if (!run_places.now) return planned;
+  std::vector<Loc> found = places_now(planned);
+  if (found.empty()) return planned;
+  bool is_one = std::ranges::all_of(found, [&](Loc loc) { return loc.bits == found[0].bits; });
+  return is_one ? found[0] : Loc{};
+}
+
+Loc place_of(const Plan& plan, const Step& step, Loc inside) {
+  Loc planned = inside ? inside : step.loc;
+  if (!run_places.now) return planned;
+  std::vector<Loc> found = places_now(planned);
   if (found.empty()) return planned;
   // The ops of a loop have one place. Their steps are in the order of the ops.
   size_t before = 0, steps = 0;

@@ -37,6 +37,10 @@ PlacesRef other_places(const Plan& plan, size_t count, FunctionRef<Loc(size_t)> 
 /// The places of the ops of a graph, without its numbers.
 std::vector<Loc> places_in(const Graph& graph);
 
+/// The user's place of what was recorded at `planned`. None if the run does not tell: one line of a
+/// shared plan may be several of this program.
+Loc place_now(Loc planned);
+
 /// The user's place of a step of `plan`, or of what runs `inside` it.
 Loc place_of(const Plan& plan, const Step& step, Loc inside = {});
 

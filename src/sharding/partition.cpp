@@ -76,8 +76,12 @@ class Partition {
       bool is_read = is_needed(op_at(i), needed) && !is_left_out_[static_cast<size_t>(i)];
       if (is_given || (is_read && gathers_.view(op_at(i).out) < 0)) emit(i);
     }
+    std::vector<Loc> recorded(from_.types.size());  // by value
+    for (const GraphOp& op : from_.ops)
+      for (int k = 0; k < op.outs; ++k) recorded[static_cast<size_t>(op.out + k)] = op.loc;
     local_.reader = "the result";
     for (Val v : from_.outputs) {
+      local_.loc = recorded[static_cast<size_t>(v)];
       local_.graph.outputs.push_back(form(v, plain(v)).parts[0]);
       made.outputs.push_back(layouts_[static_cast<size_t>(v)]);
     }

@@ -13,6 +13,7 @@
 #include "ops/collectives.h"
 #include "ops/op_decls.h"
 #include "ops/runtime_types.h"
+#include "plan/run_places.h"
 #include "plan/split_form.h"
 #include "runtime/buffer.h"
 #include "runtime/transport.h"
@@ -40,9 +41,10 @@ Transport& group_of(std::string_view name, int64_t size) {
 /// same steps again.
 std::string_view place_of_step() {
   thread_local std::unordered_map<uint64_t, std::string> known;
-  auto [at, is_new] = known.try_emplace(running_loc.bits);
+  Loc place = place_now(running_loc);
+  auto [at, is_new] = known.try_emplace(place.bits);
   if (is_new) {
-    std::string text = to_text(running_loc);
+    std::string text = to_text(place);
     size_t folder = text.rfind('/', text.find(", in "));
     at->second = folder == text.npos ? text : text.substr(folder + 1);
   }

@@ -144,7 +144,7 @@ void MachinesTransport::compare_calls() {
   for (size_t i = 0; i < different.size(); ++i) {
     theirs[i].place[sizeof theirs[i].place - 1] = 0;
     int other = ranks_on(different[i])[static_cast<size_t>(rank_)];
-    fail_unless_alike(theirs[i], rank() < other, name_of_rank(other), "");
+    fail_unless_alike(theirs[i], rank() < other, name_of_rank(other), -1);
   }
 }
 

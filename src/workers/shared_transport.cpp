@@ -186,14 +186,14 @@ void SharedTransport::check_others() {
   for (int other = 0; other < size_; ++other) {
     if (memory_->record(other).digests[number_ % 2] == digest) continue;
     const PublishedCall& theirs = memory_->record(other).calls[number_ % 2];
-    fail_unless_alike(theirs, rank_ < other, name_of_worker(other), line_given_to(other));
+    fail_unless_alike(theirs, rank_ < other, name_of_worker(other), other);
   }
 }
 
 /// Another worker's call has another digest. What it was given matters if its plan is the same: one
 /// worker may evaluate alone what others evaluate with more.
 void SharedTransport::fail_unless_alike(const PublishedCall& theirs, bool is_first,
-                                        const std::string& other, std::string_view line) {
+                                        const std::string& other, int rank_here) {
   const PublishedCall& own = mine();
   bool is_same = is_same_call(theirs, own);
   if (is_same && theirs.plan != own.plan) return;
@@ -204,7 +204,7 @@ void SharedTransport::fail_unless_alike(const PublishedCall& theirs, bool is_fir
         format("{} and {} were given different values{}, but a mesh needs the same tensors and "
                "numbers of the host from all processes: seed what makes them alike, or use "
                "tn.distributed.broadcast(x, 0). Found in {}",
-               first, second, place_text(line), text_of(own)));
+               first, second, place_text(line_given_to(rank_here)), text_of(own)));
   else
     fail_all(
         format("workers disagree: {} calls {}, {} calls {}. All workers must evaluate the "
@@ -213,8 +213,9 @@ void SharedTransport::fail_unless_alike(const PublishedCall& theirs, bool is_fir
   fail_with_others();
 }
 
-/// Of the first value that another worker of this machine was given differently.
+/// Of the first value that another worker was given differently, if it is of this machine.
 std::string SharedTransport::line_given_to(int other) const {
+  if (other < 0) return {};
   for (size_t i = 0; i < given_.size(); ++i)
     if (memory_->record(other).given[i] != given_[i].hash) return to_text(Loc{given_[i].loc});
   return {};

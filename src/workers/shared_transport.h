@@ -64,8 +64,9 @@ class SharedTransport : public Transport {
   PublishedCall published(const CollectiveCall& call, uint64_t number) const;
   void check_others();
   std::string line_given_to(int other) const;
+  /// `rank_here`: of the other in this shared memory, or -1.
   void fail_unless_alike(const PublishedCall& theirs, bool is_first, const std::string& other,
-                         std::string_view line);
+                         int rank_here);
   const PublishedCall& mine() const { return record().calls[number_ % 2]; }
   WorkerRecord& record() const { return memory_->record(rank_); }
   WorkerRecord& record_in_world() const {

@@ -62,9 +62,11 @@ std::string text_of(const DataKind& data) {
 }
 
 bool is_same_call(const PublishedCall& a, const PublishedCall& b) {
-  bool is_of_mesh = a.plan && b.plan;
+  std::string_view line = a.place, other = b.place;
+  bool has_lines = a.plan && b.plan && !line.empty() && !other.empty();
+  bool is_same_line = !has_lines || a.plan == b.plan || line == other;
   return a.data == b.data && a.peer == b.peer && a.kind == b.kind && a.fold == b.fold &&
-         (!is_of_mesh || std::string_view(a.place) == b.place);
+         is_same_line;
 }
 
 uint64_t digest_of(const CollectiveCall& call) {
@@ -74,7 +76,6 @@ uint64_t digest_of(const CollectiveCall& call) {
   add(call.count), add(call.peer), add(call.shape.rank);
   for (int32_t i = 0; i < call.shape.rank; ++i) add(call.shape.extents[i]);
   for (const CallPiece& piece : call.pieces) add(piece.count);
-  if (call.given.plan) hash = hash_text(call.place, hash);
   hash = combine(combine(hash, call.given.plan), call.given.hash);
   return hash | 1;
 }

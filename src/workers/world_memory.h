@@ -57,8 +57,8 @@ struct WorkerRecord {
   std::atomic<uint32_t> is_in_group = 0;  // that was the last of all
 };
 
-/// Whether two workers do the same, whatever its number and what they were given. On a mesh all
-/// processes run the same lines; with groups of the user's they may have lines of their own.
+/// Whether two workers do the same, whatever its number and what they were given. The lines of
+/// different plans of a mesh must be equal: two plans of one line sum the same value.
 bool is_same_call(const PublishedCall& a, const PublishedCall& b);
 /// A hash of what is compared, never 0.
 uint64_t digest_of(const CollectiveCall& call);

@@ -164,6 +164,39 @@ def test_a_process_that_reads_another_value_first_is_told(tmp_path):
     assert "evaluate a value on all before one prints it" in done.stderr
 
 
+def test_one_process_may_make_the_plan_of_another_line(tmp_path):
+    """Lines are those of the program, not those that a plan was made for."""
+    _, done = launched(tmp_path, """
+    whole, x, y = tn.array(rows()), *tn.shard((tn.array(rows(1)), tn.array(rows(2))), "data")
+    tn.eval(whole, x, y)
+    if rank == 0:
+        tn.square(whole).sum().item()  # needs no collective
+    tn.square(x).sum().item()
+    size = tn.abs(y).sum()
+    if rank == 0:
+        size.item()
+    tn.eval(size, whole * 2)  # another plan than that of the first process
+    for _ in range(2):
+        tn.square(x + 1).sum().item()
+        tn.square(y + 1).sum().item()  # the plan of the line before
+    """)
+    assert done.returncode == 0, done.stderr
+
+
+def test_processes_may_evaluate_a_value_on_lines_of_their_own(tmp_path):
+    _, done = launched(tmp_path, """
+    x = tn.shard(tn.array(rows()), "data")
+    for _ in range(2):
+        if rank == 0:
+            print(tn.distributed.gather(x).sum())
+        else:
+            tn.eval(tn.distributed.gather(x).sum())
+        (x * x).sum().item() if rank == 0 else (
+            (x * x).sum().item())
+    """)
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_thread_may_evaluate_at_its_own_time(tmp_path):
     _, done = launched(tmp_path, """
     import threading, time
