@@ -156,7 +156,7 @@ class SharedFile {
     if (failure_ || (is_shared_ && mesh::rank_of_process() > 0)) return;
     try {
       work();
-    } catch (const Error&) {
+    } catch (...) {
       if (!is_shared_) throw;
       failure_ = std::current_exception();
     }
