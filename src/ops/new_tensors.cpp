@@ -199,6 +199,12 @@ struct ArangeAttrs {
   }
 };
 
+/// A whole number that is no size; some are beyond int64.
+static __int128 whole_value(const Scalar& s) {
+  if (s.kind == Kind::natural) return static_cast<uint64_t>(s.integer);
+  return s.integer;
+}
+
 /// Of whole numbers of which some are sizes.
 static Dim symbolic_count(const Scalar& start, const Scalar& stop, int64_t step) {
   if (step == 0) fail("arange: the step is 0");
@@ -213,11 +219,11 @@ static Dim arange_count(const Scalar& start, const Scalar& stop, const Scalar& s
     return symbolic_count(start, stop, step.integer);
   if (start.is_integral() && stop.is_integral() && step.is_integral()) {
     if (step.integer == 0) fail("arange: the step is 0");
-    __int128 span = static_cast<__int128>(stop.integer) - start.integer, by = step.integer;
+    __int128 span = whole_value(stop) - whole_value(start), by = whole_value(step);
     __int128 count = (span + by + (by > 0 ? -1 : 1)) / by;
     if (span == 0 || (span > 0) != (by > 0)) return 0;
     if (count > INT64_MAX)
-      fail("arange: too many elements: from {} to {}", start.integer, stop.integer);
+      fail("arange: too many elements: from {} to {}", to_text(start, 17), to_text(stop, 17));
     return static_cast<int64_t>(count);
   }
   if (step.real == 0) fail("arange: the step is 0");
@@ -235,22 +241,27 @@ static Tensor ramp(Dim count, const Tensor& start, const Tensor& step, DType typ
 
 /// The elements lie between the first and the last one.
 static void check_ends(const Scalar& start, int64_t count, const Scalar& step, DType type) {
-  if (count == 0 || start.kind == Kind::natural) return;
+  if (count == 0) return;
   check_fits("arange", start, type);
-  __int128 last = start.integer + static_cast<__int128>(count - 1) * step.integer;
-  check_fits("arange", Scalar(static_cast<int64_t>(last)), type);  // below the end, which is one
+  __int128 last = whole_value(start) + (count - 1) * whole_value(step);  // between start and stop
+  bool is_natural = last > INT64_MAX;
+  check_fits("arange",
+             is_natural ? Scalar(static_cast<uint64_t>(last)) : Scalar(static_cast<int64_t>(last)),
+             type);
 }
 
-/// A size beside a fraction is a number like any other: it is fixed.
+/// A size beside a fraction, or a number beyond int64, is a number like any other: it is fixed.
 static Scalar fixed(const Scalar& s) { return s.is_symbolic() ? Scalar(s.offset().value()) : s; }
 
 static Tensor arange_body(const ArangeAttrs& a) {
   Scalar start = a.stop ? a.start : Scalar(0), stop = a.stop ? *a.stop : a.start;
   Scalar step = fixed(a.step);
-  for (const Scalar& s : {start, stop, step})
+  bool whole = true, beyond = false;
+  for (const Scalar& s : {start, stop, step}) {
     if (s.kind == Kind::complex) fail(Fault::type, "arange: complex numbers have no order");
-  bool whole = start.is_integral() && stop.is_integral() && step.is_integral();
-  if (!whole) start = fixed(start), stop = fixed(stop);
+    whole = whole && s.is_integral(), beyond = beyond || s.kind == Kind::natural;
+  }
+  if (!whole || beyond) start = fixed(start), stop = fixed(stop);
   DType type = a.dtype.value_or(whole ? DType::i64 : DType::f32);
   check_kind("arange", numeric, type);
   // Whole numbers in their own arithmetic, others in f64, rounded once.

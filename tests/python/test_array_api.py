@@ -120,6 +120,19 @@ def test_calls_as_the_standard_writes_them():
     assert isinstance(tn.unstack(x), (list, tuple)) and len(tn.unstack(x)) == 2
 
 
+def test_ranges_beyond_int64():
+    for ends in [
+        (0, 2**63 + 2**62, 2**62), (2**63 - 1, 2**63 + 2), (2**63 + 2, 2**63 - 2, -1),
+        (0, 2**64 - 1, 2**63), (3, 2**63, 2**63), (2**64 - 1, -1, -(2**63)), (5, 2**63, -1),
+    ]:
+        want = list(range(*ends))
+        assert tn.arange(*ends, dtype=tn.uint64).tolist() == want
+        assert tn.compile(lambda ends=ends: tn.arange(*ends, dtype=tn.uint64))().tolist() == want
+        assert tn.arange(*ends, dtype=tn.float64).tolist() == [float(n) for n in want]
+    f = tn.compile(lambda x: tn.arange(x.shape[0], 2**63, 2**62, dtype=tn.uint64), shapeless=True)
+    assert [f(tn.ones(n)).tolist() for n in (3, 4)] == [[3, 3 + 2**62], [4, 4 + 2**62]]
+
+
 def test_repeats_that_differ():
     assert tn.repeat(tn.arange(3), tn.asarray([2, 0, 1])).tolist() == [0, 0, 2]
 

@@ -38,6 +38,8 @@ SHAPES = [
     (lambda: tn.pad(ones(0), 1, mode="edge"), "pad: nothing to repeat along axis 0: f32[0]"),
     (lambda: tn.pad(ones(*[1] * 9), 1), "pad: more than 8 axes"),
     (lambda: tn.arange(-(2**63), 2**63 - 1), "arange: too many elements: from"),
+    (lambda: tn.arange(2**63), "arange: too many elements: from 0 to 9223372036854775808"),
+    (lambda: tn.arange(0, 2**63 + 1, 2**62), "arange: the number 9223372036854775808 does not"),
     (lambda: tn.arange(0.0, float("inf")), "arange: not a finite range: from 0 to inf by 1"),
     (lambda: tn.iota((3,), 0, dtype=tn.bool), "iota: coordinates are numbers: bool"),
     (lambda: tn.broadcast_shapes((2,), (3,)), "broadcast_shapes: sizes differ: [2], [3]"),
