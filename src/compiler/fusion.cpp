@@ -306,12 +306,13 @@ void Fuser::report_why_written(int i) {
   const GraphOp& op = op_at(i);
   std::vector<int> users = clusters_using(op.out);
   auto is_full = [&](int c) { return cluster(c).members.size() >= kMaxMembers; };
+  auto is_late = [&](int c) { return can_store(i, c) && would_delay(op.out, c); };
   std::string reason = "it would be computed several times for an element";
   if (!may_fuse_)
     reason = "fusion is switched off";
   else if (std::ranges::any_of(users, is_full))
     reason = format("the kernel has {} ops", kMaxMembers);
-  else if (std::ranges::any_of(users, [&](int c) { return would_delay(op.out, c); }))
+  else if (std::ranges::any_of(users, is_late))
     reason = "others that need it in memory would wait for a reduction";
   else if (is_outside(op.out))
     reason = "others need it in memory too, earlier or in another order";
