@@ -165,24 +165,58 @@ TEST_CASE("cuda: numbers of work pass the end of the word that the GPU writes") 
   WithMock with;
   cuda::forget_gpus();
   cuda::Gpu& gpu = cuda::gpu_of(Device("cuda"));
+  BufferRef memory = allocate(64, Device("cuda"));
+  auto there = reinterpret_cast<cuda::Address>(memory->address);
   auto give = [&] { return gpu.give([](cuda::Stream) {}, [] { return "work"; }); };
-  constexpr uint64_t kEnd = uint64_t{1} << 32;
+  auto copy = [&](uint64_t used) { return gpu.copy_ahead(there, "of 16 bytes each", 16, used); };
+  constexpr uint64_t kEnd = uint64_t{1} << 32, kCopy = cuda::Gpu::kCopyBit;
   CHECK(gpu.done() < kEnd);
   while (gpu.submitted() < kEnd - 2) gpu.wait(give());
+  while (copy(0) < (kCopy | (kEnd - 2))) continue;
   cuda::set_mock_busy(true);
-  uint64_t last = 0;
-  for (int i = 0; i < 4; ++i) last = give();
+  mock().waiting.clear();
+  uint64_t last = 0, last_copy = 0;
+  std::vector<cuda::Stream> waited;
+  for (int i = 0; i < 4; ++i) {  // streams wait for numbers of 32 bits as well
+    last = give();
+    gpu.join(last_copy = copy(last));
+    waited.insert(waited.end(), {gpu.copying, gpu.stream});
+  }
+  CHECK(mock().waiting == waited);
   CHECK(last == kEnd + 2);
+  CHECK(last_copy == (kCopy | last));
   CHECK_FALSE(gpu.is_done(kEnd - 1));
+  CHECK_FALSE(gpu.is_done(kCopy | (kEnd - 1)));
   cuda::set_mock_busy(false);
   gpu.wait(last);
   CHECK(gpu.done() == last);
-  // A wait of a stream is for a number of 32 bits as well.
-  Tensor there = zeros({100000}, float32).to(Device("cuda"));
-  for (int i = 0; i < 200; ++i) there = full({100000}, i, float32).to(Device("cuda"));
-  CHECK(there[7].item<double>() == 199);
-  CHECK(gpu.done() > kEnd);
-  clear_plans();
+  CHECK(gpu.is_done(last_copy));
+}
+
+TEST_CASE("cuda: whoever waits for work does not wait for who submits") {
+  WithMock with;
+  cuda::Gpu& gpu = cuda::gpu_of(Device("cuda"));
+  gpu.wait_for_all();
+  cuda::set_mock_busy(true);
+  auto nothing = [](cuda::Stream) {};
+  auto name = [] { return "work"; };
+  uint64_t first = gpu.give(nothing, name);
+  for (int i = 0; i < 3; ++i) gpu.give(nothing, name);  // one of the four is marked
+  std::atomic<bool> submits = false, may_end = false;
+  std::thread other([&] {
+    auto submit = [&](cuda::Stream) {
+      submits = true;
+      while (!may_end) std::this_thread::yield();
+    };
+    gpu.give(submit, name);
+  });
+  while (!submits) std::this_thread::yield();
+  own_stop_point = [] { cuda::set_mock_busy(false); };
+  gpu.wait(first);
+  own_stop_point = nullptr;
+  CHECK(gpu.is_done(first));
+  may_end = true;
+  other.join();
 }
 
 TEST_CASE("cuda: a kernel that fails while one waits is reported, though it writes no word") {
@@ -294,6 +328,10 @@ TEST_CASE("cuda: what a GPU refuses is an error of its own") {
   CHECK(contains(error_in([] { allocate(1, Device("cuda")); }),
                  "cuda:0: no memory is left on Mock GPU for a context"));
   mock().context = 0;
+  mock().broken = 801;
+  CHECK(contains(error_in([] { allocate(1, Device("cuda")); }),
+                 "cuda: cuStreamWriteValue32 failed: CUDA_ERROR_MOCK: as asked"));
+  mock().broken = 0;
   Device gpu("cuda");
   mock().module = cuda::kOutOfMemory;
   PlacedPlan placed{gpu, diamond(9), {}};

@@ -10,6 +10,7 @@
 #include "backend/cuda/own_kernels.h"
 #include "backend/cuda/prebuilt/prebuilt.h"
 #include "base/bytes.h"
+#include "base/interrupt.h"
 #include "compiler/compiler.h"
 #include "errors.h"
 #include "eval/eval.h"
@@ -262,30 +263,61 @@ TEST_CASE("cuda: memory of others is given back when no work uses it") {
   its.wait(borrowed->ready);
   borrowed.reset();
   CHECK(released == 1);
-  borrowed = borrow();
   cuda::set_mock_busy(true);
+  borrowed = borrow();
   borrowed.reset();
   CHECK(released == 1);  // its work is under way
   cuda::set_mock_busy(false);
   its.wait_for_all();
+  borrowed = borrow();  // gives back what is due, as each call that submits
   CHECK(released == 2);
 }
 
 TEST_CASE("cuda: the work that a GPU failed in is named, also when it is not marked yet") {
   WithMock with;
+  auto error_after = [](int others) {
+    cuda::Gpu& gpu = cuda::gpu_of(Device("cuda"));
+    gpu.wait(gpu.give([](cuda::Stream) {}, [] { return "before"; }));
+    cuda::set_mock_busy(true);
+    for (int i = 0; i < others; ++i)
+      gpu.give([](cuda::Stream) {}, [i] { return format("work {}", i); });
+    mock().broken = 700;
+    std::string error = error_in([&] {
+      gpu.give([](cuda::Stream) { throw_internal("cuLaunchKernel fails"); }, [] { return "last"; });
+    });
+    mock().broken = 0;
+    cuda::set_mock_busy(false);
+    cuda::forget_gpus();
+    clear_plans();
+    return error;
+  };
+  CHECK(contains(error_after(0), "cannot be used any more: last\n"));
+  CHECK(contains(error_after(2), "cannot be used any more: work 0; or work 1; or last\n"));
+  CHECK(contains(error_after(5),
+                 "work 0; or work 1; or work 2; or one of 3 that were submitted later\n"));
+}
+
+TEST_CASE("cuda: what names work that is done may give back memory of others") {
+  WithMock with;
   cuda::Gpu& gpu = cuda::gpu_of(Device("cuda"));
-  gpu.wait(gpu.give([](cuda::Stream) {}, [] { return "before"; }));
+  static int released;
+  released = 0;
+  auto give = [&] {
+    auto give_back = [&gpu](void* count) {
+      gpu.release_later(count, [](void* n) { ++*static_cast<int*>(n); });
+    };
+    std::shared_ptr<void> memory(&released, give_back);
+    return gpu.give([](cuda::Stream) {}, [memory] { return "work"; });
+  };
+  gpu.wait_for_all();
   cuda::set_mock_busy(true);
-  for (int i = 0; i < 5; ++i) gpu.give([](cuda::Stream) {}, [i] { return format("work {}", i); });
-  mock().broken = 700;
-  std::string error = error_in([&] {
-    gpu.give([](cuda::Stream) { throw_internal("cuLaunchKernel fails"); }, [] { return "last"; });
-  });
-  mock().broken = 0;
-  cuda::set_mock_busy(false);
-  CHECK(contains(error, "work 0; or work 1; or work 2; or one of 2 that were submitted later"));
-  cuda::forget_gpus();
-  clear_plans();
+  uint64_t number = give();
+  own_stop_point = [] { cuda::set_mock_busy(false); };
+  gpu.wait(number);  // forgets it, and so does work that is submitted later
+  own_stop_point = nullptr;
+  CHECK(released == 1);
+  for (int i = 0; i < 9; ++i) give();
+  CHECK(released > 1);
 }
 
 TEST_CASE("cuda: convolutions whose windows reach too far for kernels are refused") {

@@ -44,6 +44,11 @@ Gpu::Gpu(const Driver& table, int number)
   check(driver, driver.cuMemHostAlloc(&words, 2 * kLine, 0), "cuMemHostAlloc");
   work_.begin(driver, stream, words);
   copying_.begin(driver, copying, static_cast<char*>(words) + kLine);
+  for (const Progress* its : {&work_, &copying_}) {  // a driver that refuses says so now
+    Result marked = its->mark(Progress::kFirst);
+    if (marked != kSuccess) driver.cuMemFreeHost(words);
+    check(driver, marked, "cuStreamWriteValue32");
+  }
   MemoryPool pool_of_driver = nullptr;
   uint64_t all = UINT64_MAX;  // what is freed stays with the process
   if (driver.cuDeviceGetDefaultMemPool(&pool_of_driver, device) == kSuccess)
@@ -77,15 +82,18 @@ uint64_t Gpu::give(const std::function<void(Stream)>& submit, std::function<std:
   if (borrowed_count_.load(std::memory_order_relaxed) > 0) release_done();
   for (;;) {  // each holds memory until it is done
     uint64_t oldest;
+    std::list<Work> over;  // let go of without the lock
     {
       std::lock_guard lock(mutex_);
       if (!broken_.empty()) throw_internal(broken_);
-      forget_done();
+      over = take_done();
       if (done() + kMostAhead > given_) {
         try {
           submit(stream);
         } catch (const InternalError&) {  // of this work, or of what was before?
+          under_way_.push_back({given_ + 1, what});
           require_running(work_);
+          under_way_.pop_back();
           throw;
         }
         under_way_.push_back({++given_, std::move(what)});
@@ -95,7 +103,7 @@ uint64_t Gpu::give(const std::function<void(Stream)>& submit, std::function<std:
         // yet makes one.
         constexpr uint64_t kMostUnmarked = 4;
         constexpr auto kSharedTime = std::chrono::microseconds(10);
-        if (number - marked_ >= kMostUnmarked ||
+        if (number - marked_.load(std::memory_order_relaxed) >= kMostUnmarked ||
             std::chrono::steady_clock::now() - last_mark_ > kSharedTime)
           mark();
         return number;
@@ -109,7 +117,7 @@ uint64_t Gpu::give(const std::function<void(Stream)>& submit, std::function<std:
 /// Behind all work. Under the lock.
 void Gpu::mark() {
   Result result = work_.mark(given_);
-  marked_ = given_;
+  marked_.store(given_, std::memory_order_release);
   last_mark_ = std::chrono::steady_clock::now();
   if (result != kSuccess) fail_broken(result);
 }
@@ -117,17 +125,22 @@ void Gpu::mark() {
 /// Under the lock.
 void Gpu::mark_for(uint64_t number) {
   if (!broken_.empty()) throw_internal(broken_);
-  if (marked_ < number) mark();
+  if (marked_.load(std::memory_order_relaxed) < number) mark();
 }
 
-/// Under the lock.
-void Gpu::forget_done() {
-  for (uint64_t last = done(); !under_way_.empty() && under_way_.front().number <= last;)
-    under_way_.pop_front();
+/// Under the lock. What it returns is let go of without: names of work own plans, and these may own
+/// memory of others, which `release_later` gives back.
+std::list<Gpu::Work> Gpu::take_done() {
+  auto is_done = [last = done()](const Work& work) { return work.number <= last; };
+  std::list<Work> over;
+  over.splice(over.begin(), under_way_, under_way_.begin(),
+              std::ranges::find_if_not(under_way_, is_done));
+  return over;
 }
 
 /// Asks the driver, which takes longer than to look at what is done. Under the lock.
 void Gpu::require_running(const Progress& progress) {
+  if (!broken_.empty()) throw_internal(broken_);
   Result result = progress.ask();
   if (result != kSuccess && result != kNotReady) fail_broken(result);
 }
@@ -157,9 +170,9 @@ void Gpu::wait(uint64_t number) {
   require_own_process();
   enter();
   bool is_copy = number & kCopyBit;
-  {
+  if (!is_copy && marked_.load(std::memory_order_acquire) < number) {
     std::lock_guard lock(mutex_);
-    mark_for(is_copy ? 0 : number);
+    mark_for(number);
   }
   using Clock = std::chrono::steady_clock;
   constexpr auto kSpin = std::chrono::milliseconds(2), kSlice = std::chrono::milliseconds(50);
@@ -167,9 +180,9 @@ void Gpu::wait(uint64_t number) {
   Clock::time_point began = Clock::now(), asked_gpu = began, asked_user = began;
   while (!is_done(number)) {
     Clock::time_point now = Clock::now();
-    if (now - asked_gpu >= kTrust) {
-      std::lock_guard lock(mutex_);
-      require_running(is_copy ? copying_ : work_);
+    if (now - asked_gpu >= kTrust) {  // but not while another thread submits
+      std::unique_lock lock(mutex_, std::try_to_lock);
+      if (lock) require_running(is_copy ? copying_ : work_);
       asked_gpu = now;
     }
     if (now - began < kSpin) continue;
@@ -178,7 +191,8 @@ void Gpu::wait(uint64_t number) {
     asked_user = now;
     stop_if_asked();
   }
-  if (std::unique_lock lock(mutex_, std::try_to_lock); lock) forget_done();
+  std::list<Work> over;  // let go of without the lock
+  if (std::unique_lock lock(mutex_, std::try_to_lock); lock) over = take_done();
   if (borrowed_count_.load(std::memory_order_relaxed) > 0) release_done();
 }
 

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <deque>
 #include <functional>
+#include <list>
 #include <map>
 #include <mutex>
 #include <vector>
@@ -162,7 +163,7 @@ class Gpu {
   void set(Address to, const void* value, size_t bytes, Stream on) const;
   void mark();
   void mark_for(uint64_t number);
-  void forget_done();
+  std::list<Work> take_done();
   static uint64_t copy_of(uint64_t number) { return number & ~kCopyBit; }
   void make_copies_wait(uint64_t used);
   void make_wait_for_all(Stream other);
@@ -174,8 +175,9 @@ class Gpu {
   int generation_;
   Progress work_, copying_;  // of the two streams
   std::mutex mutex_;         // of what follows, and of the streams
-  std::deque<Work> under_way_;
-  uint64_t given_ = Progress::kFirst, marked_ = Progress::kFirst;  // numbers of the last
+  std::list<Work> under_way_;
+  uint64_t given_ = Progress::kFirst;                // the last that was submitted
+  std::atomic<uint64_t> marked_ = Progress::kFirst;  // the last behind which there is a mark
   std::chrono::steady_clock::time_point last_mark_{};
   std::atomic<uint64_t> submitted_ = Progress::kFirst;
   uint64_t copies_ = Progress::kFirst;  // the last that was submitted

@@ -57,11 +57,13 @@ void Gpu::release_later(void* owner, void (*release)(void*)) {
   release_done();
 }
 
-/// Without the lock: what others do when they get memory back is not known.
+/// Without the lock: what others do when they get memory back is not known. A later call does it
+/// where another thread has the lock: readers do not wait for it.
 void Gpu::release_done() {
   std::deque<Borrowed> due;
   {
-    std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock) return;
     auto is_used = [&](const Borrowed& b) { return broken_.empty() && b.number > done(); };
     auto first = std::ranges::find_if(borrowed_, is_used);
     std::ranges::move(borrowed_.begin(), first, std::back_inserter(due));

@@ -80,6 +80,7 @@ struct Words {
   std::mutex mutex;
   bool is_busy = false;
   std::vector<std::pair<Address, uint32_t>> due;
+  std::map<Address, uint32_t> last;  // that is written or due
 
   static Words& all() {
     static auto& only = *new Words;
@@ -93,11 +94,21 @@ Result write_word(Address at, uint32_t value) {
   if (mock().broken) return mock().broken;
   Words& words = Words::all();
   std::lock_guard lock(words.mutex);
+  words.last[at] = value;
   if (words.is_busy)
     words.due.emplace_back(at, value);
   else
     Words::write(at, value);
   return kSuccess;
+}
+/// Refuses what would wait for ever: a value that nobody was told to write before.
+Result wait_for_word(Stream stream, Address at, uint32_t value, unsigned how) {
+  Words& words = Words::all();
+  std::lock_guard lock(words.mutex);
+  auto last = words.last.find(at);
+  bool comes = last != words.last.end() && static_cast<int32_t>(last->second - value) >= 0;
+  if (!comes || how != kWaitGreaterOrEqual) return 1;
+  return mock().waiting.push_back(stream), mock().broken.load();
 }
 Result state_of_streams() {
   Words& words = Words::all();
@@ -278,9 +289,7 @@ void make_streams(Driver& d) {
   d.cuStreamWriteValue32_v2 = [](Stream, Address at, uint32_t value, unsigned) {
     return write_word(at, value);
   };
-  d.cuStreamWaitValue32_v2 = [](Stream stream, Address, uint32_t, unsigned) {
-    return mock().waiting.push_back(stream), mock().broken.load();
-  };
+  d.cuStreamWaitValue32_v2 = wait_for_word;
   d.cuStreamQuery = [](Stream) { return state_of_streams(); };
   d.cuStreamSynchronize = [](Stream) { return mock().broken.load(); };
   d.cuStreamWaitEvent = [](Stream stream, EventHandle, unsigned) {
