@@ -1,6 +1,7 @@
 #include "compiler/fused_kernel.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
 #include "base/function_ref.h"
@@ -58,6 +59,19 @@ void FusedKernel::add_loops(const Shape& domain, const Axes& reduced, std::span<
   folded_ = nest_->reduced();
 }
 
+/// Without the wider forms of narrow floats, at the end, that are only stored.
+loop::Kernel FusedKernel::finish() {
+  std::vector<loop::Value>& made = b_.kernel().values;
+  auto is_last = [&](const loop::Store& s) { return std::cmp_equal(s.value + 1, made.size()); };
+  auto is_float_cast = [](const loop::Value& v) {
+    return v.op == loop::Op::cast && is_float(v.type);
+  };
+  while (!made.empty() && is_float_cast(made.back()) &&
+         std::ranges::none_of(b_.kernel().stores, is_last))
+    made.pop_back();
+  return b_.finish();
+}
+
 loop::Kernel FusedKernel::whole() {
   if (fusion_.immediate) {
     const GraphOp& end = graph_.ops[static_cast<size_t>(cluster_.members.back())];
@@ -69,7 +83,7 @@ loop::Kernel FusedKernel::whole() {
       Val v = graph_.ops[static_cast<size_t>(m)].out;
       cluster_.stores.count(v) ? store(v, {}) : static_cast<void>(value(v, {}));
     }
-    return b_.finish();
+    return finish();
   }
   b_.add_axis(cluster_.points);
   bool folds = std::ranges::any_of(cluster_.members, [&](int m) {
@@ -78,7 +92,7 @@ loop::Kernel FusedKernel::whole() {
   if (cluster_.folds)
     b_.add_axis(cluster_.folded, folds ? loop::AxisKind::red : loop::AxisKind::par);
   build({}, kNoVal);
-  return loop::refined(b_.finish());
+  return loop::refined(finish());
 }
 
 std::optional<loop::Kernel> FusedKernel::tile(const Target& target) {
@@ -96,7 +110,7 @@ std::optional<loop::Kernel> FusedKernel::tile(const Target& target) {
   PolyId flat = t.axis(0, t.from_dim(cluster_.points));
   if (auto atom = t.as_atom(flat)) map[*atom] = place;
   build(map, hero.out);
-  loop::Kernel kernel = b_.finish();
+  loop::Kernel kernel = finish();
   if (!loop::is_linear(kernel)) return std::nullopt;
   return kernel;
 }
@@ -105,11 +119,11 @@ loop::Kernel FusedKernel::copy(Val v) {
   if (fusion_.immediate) {
     add_loops(type(v)->shape, {}, {&v, 1});
     store(v, {});
-    return b_.finish();
+    return finish();
   }
   b_.add_axis(elements_of(*type(v)));
   store(v, point(b_.polys(), type(v)->shape, b_.axis(0)));
-  return loop::refined(b_.finish());
+  return loop::refined(finish());
 }
 
 void FusedKernel::build(const PolyTable::AtomMap& axes, Val there) {
@@ -294,7 +308,10 @@ loop::Element FusedKernel::nest(const GraphOp& op, const Coords& at) {
 /// Every op's result is rounded to its type, so that fusing changes no bits.
 loop::Element FusedKernel::rounded(const loop::Element& made, DType dtype) {
   DType real = real_of(dtype), wide = info(real).compute;
-  loop::Element kept{b_.cast(b_.cast(made.re, real), wide), {}};
+  S narrow = b_.rounded(made.re, real);
+  const loop::Value& given = b_.value(made.re);
+  bool widens = given.op == loop::Op::cast && given.a == narrow.id;  // it was rounded before
+  loop::Element kept{widens ? made.re : b_.cast(narrow, wide), {}};
   if (!is_complex(dtype)) return kept;
   kept.im = made.is_complex() ? b_.cast(made.im, real) : b_.constant(Scalar(0.0), real);
   return kept;
@@ -326,7 +343,7 @@ void FusedKernel::store(Val v, const Coords& at) {
   DType dtype = type(v)->dtype;
   int buffer = parameter(v, true);
   PolyId place = nest_ ? nest_->result(b_) : position(b_.polys(), type(v)->shape, at);
-  if (!is_complex(dtype)) return b_.store(buffer, place, b_.cast(made.re, dtype));
+  if (!is_complex(dtype)) return b_.store(buffer, place, b_.rounded(made.re, dtype));
   PolyId re = b_.polys().scale(place, 2);
   b_.store(buffer, re, b_.cast(made.re, real_of(dtype)));
   b_.store(buffer, b_.polys().add_constant(re, 1), b_.cast(made.im, real_of(dtype)));

@@ -40,6 +40,7 @@ class FusedKernel {
   Element load(Val v, const Coords& at);
   Element rounded(const Element& made, DType dtype);
   void store(Val v, const Coords& at);
+  loop::Kernel finish();
   int parameter(Val v, bool written);
   bool is_member(int op) const;
   /// Whether it is a view to look through. A stored view is read from its own buffer.

@@ -88,6 +88,15 @@ S Builder::cast(S a, DType type) {
   return push({.op = Op::cast, .type = type, .axes = value(a).axes, .a = a.id});
 }
 
+S Builder::rounded(S a, DType type) {
+  const Value& wide = value(a);
+  if (wide.op == Op::cast && is_float(type) && info(type).compute == wide.type) {
+    const Value& before = value({this, wide.a});  // a NaN that is loaded may change its bits
+    if (before.op == Op::cast && before.type == type) return {this, wide.a};
+  }
+  return cast(a, type);
+}
+
 S Builder::bitcast(S a, DType type) {
   if (value(a).type == type) return a;
   return push({.op = Op::bitcast, .type = type, .axes = value(a).axes, .a = a.id});

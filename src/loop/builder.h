@@ -48,6 +48,8 @@ class Builder {
   S binary(Op op, S a, S b);
   S ternary(Op op, S a, S b, S c);
   S cast(S a, DType type);
+  /// As a cast. What widens a number that was rounded to `type` is not rounded again.
+  S rounded(S a, DType type);
   S bitcast(S a, DType type);
   /// Over the given axes, all of kind red. argmax and argmin give the i64 index of the first
   /// extreme.
