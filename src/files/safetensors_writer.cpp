@@ -81,11 +81,13 @@ class Layout {
       fail("save: the header has {} bytes, the maximum is {}", padded, kMostHeader);
     header_.append(reinterpret_cast<const char*>(&padded), sizeof padded);
     header_.append("{").append(fields).resize(8 + padded, ' ');
-    add_checksum();
   }
 
   uint64_t bytes() const { return header_.size() + bytes_; }
+  /// Of the checksum, which is that of the file with zeros in its place.
+  size_t place_of_digits() const { return *place_of_checksum(header_); }
 
+  /// With zeros as the checksum. Divided tensors are gathered, so it is done once.
   void write(Sink sink) const {
     sink(header_.data(), header_.size());
     for (size_t i : order_) {
@@ -109,11 +111,6 @@ class Layout {
       fields += format("{}:{},", quoted(name), quoted(text));
     return format(R"("{}":{{{}"{}":"{}","{}":"{}"}},)", kMetadata, fields, kFormat, kFormatText,
                   kChecksum, std::string(kDigits, '0'));
-  }
-  void add_checksum() {
-    BlockSumming summing;
-    write([&](const void* data, size_t bytes) { summing.add(data, bytes); });
-    header_.replace(*place_of_checksum(header_), kDigits, checksum_text(summing.finish()));
   }
   std::string tensor_text(size_t i) const {
     const auto& [name, x] = tensors_[i];
@@ -142,10 +139,14 @@ class SharedFile {
     attempt([&] { file_.emplace(path, bytes); });
   }
   void write(const void* data, size_t bytes) {
-    attempt([&] { file_->write(data, bytes); });
+    attempt([&] { summing_.add(data, bytes), file_->write(data, bytes); });
   }
-  void commit() {
-    attempt([&] { file_->commit(); });
+  void commit(size_t place_of_digits) {
+    attempt([&] {
+      std::string digits = checksum_text(summing_.finish());
+      file_->write_at(place_of_digits, digits.data(), digits.size());
+      file_->commit();
+    });
     bool is_written = !is_shared_ || mesh::said_by_first(!failure_);
     if (failure_) std::rethrow_exception(failure_);
     if (!is_written) fail("save: worker 0 could not write {}", path_);
@@ -166,6 +167,7 @@ class SharedFile {
   bool is_shared_;
   std::optional<mesh::WithoutTimeout> patience_;  // a disk may be slow
   std::optional<AtomicFile> file_;
+  BlockSumming summing_;
   std::exception_ptr failure_;
 };
 
@@ -203,7 +205,7 @@ void save_safetensors(const std::string& path, const NamedTensors& tensors,
   auto is_spread = [](const auto& named) { return mesh::is_spread(named.second); };
   SharedFile file(path, layout.bytes(), std::ranges::any_of(tensors, is_spread));
   layout.write([&](const void* data, size_t bytes) { file.write(data, bytes); });
-  file.commit();
+  file.commit(layout.place_of_digits());
 }
 
 std::string safetensors_bytes(const NamedTensors& tensors, const Metadata& metadata) {
@@ -212,9 +214,12 @@ std::string safetensors_bytes(const NamedTensors& tensors, const Metadata& metad
   Layout layout(tensors, metadata);
   std::string all;
   all.reserve(layout.bytes());
-  layout.write(
-      [&](const void* data, size_t bytes) { all.append(static_cast<const char*>(data), bytes); });
-  return all;
+  BlockSumming summing;
+  layout.write([&](const void* data, size_t bytes) {
+    summing.add(data, bytes);
+    all.append(static_cast<const char*>(data), bytes);
+  });
+  return all.replace(layout.place_of_digits(), kDigits, checksum_text(summing.finish()));
 }
 
 }  // namespace tn

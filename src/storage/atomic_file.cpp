@@ -10,6 +10,7 @@
 #include <random>
 
 #include "base/error.h"
+#include "base/function_ref.h"
 
 namespace tn {
 namespace {
@@ -102,15 +103,31 @@ void AtomicFile::remove_old_parts(const std::string& folder) const {
   });
 }
 
-void AtomicFile::write(const void* data, size_t bytes) {
+/// `write_some` returns how many bytes the system took.
+static int write_all(const void* data, size_t bytes,
+                     FunctionRef<ssize_t(const char*, size_t)> write_some) {
   constexpr size_t kMost = size_t{1} << 30;  // the system takes 2 GiB at once
   for (auto* from = static_cast<const char*>(data); bytes > 0;) {
-    ssize_t written = ::write(file_.fd(), from, std::min(bytes, kMost));
+    ssize_t written = write_some(from, std::min(bytes, kMost));
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) fail_because(errno);
+    if (written < 0) return errno;
     from += written;
     bytes -= static_cast<size_t>(written);
   }
+  return 0;
+}
+
+void AtomicFile::write(const void* data, size_t bytes) {
+  auto append = [&](const char* from, size_t count) { return ::write(file_.fd(), from, count); };
+  if (int error = write_all(data, bytes, append)) fail_because(error);
+}
+
+void AtomicFile::write_at(uint64_t place, const void* data, size_t bytes) {
+  auto replace = [&](const char* from, size_t count) {
+    auto begin = static_cast<off_t>(place) + (from - static_cast<const char*>(data));
+    return pwrite(file_.fd(), from, count, begin);
+  };
+  if (int error = write_all(data, bytes, replace)) fail_because(error);
 }
 
 void AtomicFile::commit() {

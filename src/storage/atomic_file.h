@@ -21,6 +21,8 @@ class AtomicFile {
   AtomicFile(const AtomicFile&) = delete;
 
   void write(const void* data, size_t bytes);
+  /// In the place of bytes that are written.
+  void write_at(uint64_t place, const void* data, size_t bytes);
   void commit();
 
  private:
