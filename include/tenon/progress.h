@@ -19,7 +19,7 @@ class Progress {
   Progress(const Progress&) = delete;
   /// Counts steps.
   void update(int64_t steps = 1);
-  /// Shows a value, such as the loss. It is evaluated when the line is drawn.
+  /// Shows a value, such as the loss. It is evaluated when the line is drawn; on a mesh, at once.
   void show(const std::string& name, const Tensor& value);
   int64_t steps() const { return steps_; }
 

@@ -24,7 +24,8 @@ class Progress:
         ...         bar.update(loss=loss)
 
     Reported values may be tensors. They are evaluated only when they are drawn, a few times per
-    second. The line stays when the loop completes, and is removed when it fails.
+    second; those on a mesh of workers at once, since all processes must do so at the same step.
+    The line stays when the loop completes, and is removed when it fails.
     """
 
     def __init__(
@@ -48,6 +49,9 @@ class Progress:
 
     def show(self, **values: Any) -> None:
         """Sets the values to show, without counting a step."""
+        for value in values.values():  # processes of a mesh do not draw at the same steps
+            if isinstance(value, _core.Tensor) and value.device.kind == "mesh":
+                value.eval()
         if self._line is None:
             return
         self._values.update(values)

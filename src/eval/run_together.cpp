@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "eval/eval.h"
 #include "ir/body.h"
+#include "ir/trace.h"
 #include "mesh/mesh_runtime.h"
 #include "ops/collectives.h"
 #include "tenon/mesh.h"
@@ -21,6 +23,11 @@ static bool has_collectives(const Graph& graph) {
 // The launcher is asked last: a program without collectives may have none that fits.
 bool is_run_together(const Graph& graph) {
   return has_collectives(graph) && mesh::rank_of_process() >= 0;
+}
+
+void evaluate_together(const Tensors& results) {
+  auto is_on_mesh = [](const Tensor& x) { return is_mesh(x.device()); };
+  if (std::ranges::any_of(results, is_on_mesh) && !Trace::current()) flush(results);
 }
 
 }  // namespace tn

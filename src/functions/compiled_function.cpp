@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "eval/modes.h"
+#include "eval/run_together.h"
 #include "functions/plan_settings.h"
 #include "functions/trace_table.h"
 #include "ir/watch.h"
@@ -208,6 +209,7 @@ void flat::CompiledFunction::operator()(CompiledCall& call) const {
   LocScope scope(call.place);
   if (is_compile_disabled()) {
     Tensors results = call.trace(call.in.tensors);
+    evaluate_together(results);
     return call.finish(std::move(results), call.kept().get());
   }
   std::vector<Binding> sizes;

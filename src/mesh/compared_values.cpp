@@ -54,12 +54,12 @@ void Given::add(const GivenValue& value, Loc reader) {
   known_.push_back({value.made_by, value.hash, value.loc ? value.loc : place_now(reader).bits});
 }
 
-GivenValue Given::joined() const {
+GivenValue Given::joined(size_t result) const {
   if (!plan_) return {};
   uint64_t loc = 0;
   for (const GivenValue& one : known_)
     if (one.loc) loc = one.loc;
-  return {plan_ | kByHost, hash_, loc};
+  return {plan_ | kByHost, combine(hash_, result), loc};
 }
 
 }  // namespace tn::mesh

@@ -18,8 +18,8 @@ class Given {
         std::span<const Bound> inputs, const Scalar* scalars);
 
   workers::GivenValues values() const { return {plan_, hash_, known_}; }
-  /// What its results are made of, if no collective has made them equal.
-  workers::GivenValue joined() const;
+  /// What a result is made of, if no collective has made it equal.
+  workers::GivenValue joined(size_t result) const;
 
  private:
   void add(const workers::GivenValue& value, Loc reader);

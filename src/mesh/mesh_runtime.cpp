@@ -366,7 +366,7 @@ void MeshRuntime::run(const std::shared_ptr<const PlacedPlan>& placed,
   for (size_t i = 0; i < outputs.size(); ++i) {
     MeshValue value = result(part, *plan, i);
     for (WorkerRun& run : runs) value.blocks.push_back(std::move(run.out[i]));
-    if (plan->traffic.empty()) value.given = given.joined();
+    if (plan->traffic.empty()) value.given = given.joined(i);
     auto bytes = static_cast<size_t>(part.output(i)->bytes());
     outputs[i] = {make_buffer(placed->device, bytes, std::move(value)), 0};
   }

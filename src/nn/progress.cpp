@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "base/text.h"
+#include "tenon/mesh.h"
 
 namespace tn {
 
@@ -48,6 +49,7 @@ void Progress::update(int64_t steps) {
 }
 
 void Progress::show(const std::string& name, const Tensor& value) {
+  if (is_mesh(value.device())) value.eval();  // its processes do not draw at the same steps
   if (is_shown_) name_ = name, value_ = value;
 }
 

@@ -202,7 +202,8 @@ void SharedTransport::fail_unless_alike(const PublishedCall& theirs, bool is_fir
   if (is_same && theirs.given != own.given)
     fail_all(
         format("{} and {} were given different values{}, but a mesh needs the same tensors and "
-               "numbers of the host from all processes: seed what makes them alike, or use "
+               "numbers of the host from all processes, evaluated in the same order: seed what "
+               "makes them alike, evaluate clocks and ranks by themselves, or use "
                "tn.distributed.broadcast(x, 0). Found in {}",
                first, second, place_text(line_given_to(rank_here)), text_of(own)));
   else

@@ -197,6 +197,63 @@ def test_processes_may_evaluate_a_value_on_lines_of_their_own(tmp_path):
     assert done.returncode == 0, done.stderr
 
 
+def test_values_of_one_form_in_another_order_are_told(tmp_path):
+    """They are results of one run, so what each was made of tells them apart."""
+    _, done = launched(tmp_path, """
+    batches = [tn.shard(tn.array(rows(i)), "data") for i in range(3)]
+    tn.eval(batches)
+    losses = [(x ** 2).mean() for x in batches]
+    if rank == 0:
+        losses[2].item()
+    print([x.item() for x in losses])
+    """)
+    assert "were given different values" in done.stderr and "in the same order" in done.stderr
+    assert "[" not in done.stdout
+
+
+def test_functions_that_are_not_compiled_evaluate_in_the_order_of_calls(tmp_path):
+    _, done = launched(tmp_path, """
+    x = tn.shard(tn.array(rows()), "data")
+    highest = tn.compile(lambda x: {"highest": x.max()})
+    tn.disable_compile()
+    mean = loss(x)
+    highest(x)
+    if rank == 0:
+        mean.item()
+    """)
+    assert done.returncode == 0, done.stderr
+
+
+def test_shown_values_are_evaluated_at_every_step(tmp_path):
+    """A progress bar draws at times of its own."""
+    path, done = launched(tmp_path, """
+    import io
+    from tenon import progress_bar
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+    progress_bar._SECONDS_BETWEEN = 0 if rank else 1000
+    batches = [tn.shard(tn.array(rows(i)), "data") for i in range(6)]
+    losses = []
+    bar = tn.progress(batches, file=Terminal())
+    for x in bar:
+        losses.append((x ** 2).mean())
+        bar.show(loss=losses[-1])
+    assert [x.item() for x in losses] == [(x ** 2).mean().item() for x in batches]
+    """)
+    assert done.returncode == 0, done.stderr
+
+
+def test_batches_on_a_mesh_are_prefetched(tmp_path):
+    _, done = launched(tmp_path, """
+    x = tn.shard(tn.array(rows(0, 64)), "data")
+    batches = tn.data.batches(x, 16, key=0, epochs=2)
+    for batch in tn.data.prefetch(batches, ahead=2):
+        loss(tn.shard(batch, "data")).item()
+    """)
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_thread_may_evaluate_at_its_own_time(tmp_path):
     _, done = launched(tmp_path, """
     import threading, time

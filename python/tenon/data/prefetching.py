@@ -60,9 +60,9 @@ def prefetch(
 ) -> Prefetch:
     """The items of `source`, prepared by a thread, up to `ahead` items in advance.
 
-    Tensors are evaluated there too. With a `device`, tensors and NumPy arrays are copied to it
-    there: on a GPU while it computes with earlier items. An error of the source is raised in place
-    of its item. The thread ends with the loop, even if the loop fails.
+    Tensors are evaluated there too, but for those on a mesh. With a `device`, tensors and NumPy
+    arrays are copied to it there: on a GPU while it computes with earlier items. An error of the
+    source is raised in place of its item. The thread ends with the loop, even if the loop fails.
 
         >>> sum(x.item() for x in tn.data.prefetch(tn.data.batches(tn.arange(4), 1)))
         6
@@ -102,7 +102,9 @@ class _Filling:
             for item in items:
                 if device is not None:
                     item = _moved(item, device)
-                _core.eval([t for t in tree.leaves(item) if isinstance(t, _core.Tensor)])
+                tensors = [t for t in tree.leaves(item) if isinstance(t, _core.Tensor)]
+                # Processes of a mesh evaluate in the same order, which threads do not keep.
+                _core.eval([t for t in tensors if t.device.kind != "mesh"])
                 with self._changed:
                     self._ready.append((item, getattr(source, "position", None)))
                     self._changed.notify()
