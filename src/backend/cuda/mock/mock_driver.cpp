@@ -139,6 +139,7 @@ void run_graph(const GraphOfDriver& graph) {
 
 std::vector<uint64_t> params_of(Function function, void** params) {
   std::vector<uint64_t> values(function->kernel->params);
+  if (values.empty()) return values;
   if (function->kernel->takes_structure) {
     std::memcpy(values.data(), params[0], values.size() * sizeof(uint64_t));
     return values;
