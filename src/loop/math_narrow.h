@@ -103,7 +103,7 @@ template <class V>
 }
 
 // 2^65 Q(y), the chance of more than y of the normal distribution, for y in [0, 13.75]: a normal
-// number, so its exponent is a sum of integers. Of NaN it may make numbers.
+// number, so its exponent is a sum of integers, which of NaN would overflow.
 template <class V>
 [[gnu::always_inline]] inline V normal_tail(V y) {
   const V t = horner(y, kNormalNarrow), round = constant<V>(0x1.8p23f + 65);
@@ -113,9 +113,9 @@ template <class V>
 
 template <class V>
 [[gnu::always_inline]] inline V erfc(V x) {
-  const V y = at_most(abs(x * constant<V>(0x1.6a09e6p+0f)), 13.75f);
-  const V tail = normal_tail(y) * constant<V>(0x1p-64f);
-  return select(is_nan(y), y, select(x < constant<V>(0), constant<V>(2) - tail, tail));
+  const V a = abs(x * constant<V>(0x1.6a09e6p+0f)), most = constant<V>(13.75f);
+  const V tail = normal_tail(select(a < most, a, most)) * constant<V>(0x1p-64f);
+  return select(is_nan(a), a, select(x < constant<V>(0), constant<V>(2) - tail, tail));
 }
 
 template <class V>
