@@ -40,11 +40,7 @@ Tensors tensors_of(const nb::args& args) {
         !PyNumber_Check(arg.ptr()))
       fail(Fault::type, "eval: not a tensor, nor a tree of tensors: {}",
            Py_TYPE(arg.ptr())->tp_name);
-  Leaves leaves = leaves_of(args.ptr(), Structure::Look::live);  // in C++ also through modules
-  Tensors out;
-  for (const nb::object& leaf : leaves)
-    if (Tensor* t = tensor_in(leaf.ptr())) out.push_back(*t);
-  return out;
+  return tensors_in(args.ptr(), Structure::Look::live);  // in C++ also through modules
 }
 
 std::string graph_text(const nb::args& args) {

@@ -53,13 +53,6 @@ PyTypeObject* compiled_type;
 CompiledObject& object_of(PyObject* self) { return *reinterpret_cast<CompiledObject*>(self); }
 FunctionTraces& traces_of(PyObject* self) { return *object_of(self).traces; }
 
-Tensors tensors_in(nb::handle tree) {
-  Tensors found;
-  for (const nb::object& leaf : leaves_of(tree.ptr()))
-    if (Tensor* t = tensor_in(leaf.ptr())) found.push_back(*t);
-  return found;
-}
-
 PyObject* vectorcall(PyObject* self, PyObject* const* args, size_t flags, PyObject* keywords) {
   return for_user<PyObject*>(nullptr, [&] {
     PyObject* function = object_of(self).function;
@@ -67,7 +60,7 @@ PyObject* vectorcall(PyObject* self, PyObject* const* args, size_t flags, PyObje
     if (is_compile_disabled()) {
       OwnPlaces own;
       auto result = nb::steal<nb::object>(PyObject_Vectorcall(function, args, flags, keywords));
-      if (result.is_valid()) evaluate_together(tensors_in(result));
+      if (result.is_valid()) evaluate_together(tensors_in(result.ptr()));
       return result.release().ptr();
     }
     Call call(traces, function, args, static_cast<size_t>(PyVectorcall_NARGS(flags)), keywords);

@@ -262,6 +262,13 @@ Leaves leaves_of(PyObject* tree, Structure::Look look) {
   return leaves;
 }
 
+Tensors tensors_in(PyObject* tree, Structure::Look look) {
+  Tensors found;
+  for (const nb::object& leaf : leaves_of(tree, look))
+    if (Tensor* t = tensor_in(leaf.ptr())) found.push_back(*t);
+  return found;
+}
+
 // Building -----------------------------------------------------------------------------------
 
 namespace {

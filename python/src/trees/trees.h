@@ -70,6 +70,8 @@ class Structure {
 
 /// The leaves of a tree, where its structure is not wanted.
 Leaves leaves_of(PyObject* tree, Structure::Look look = Structure::Look::trees);
+/// The tensors among them.
+Tensors tensors_in(PyObject* tree, Structure::Look look = Structure::Look::trees);
 
 /// The tree of a node and what is below it.
 nb::object build_tree(const Structure::Node* root, std::span<const nb::object> leaves);
