@@ -193,7 +193,7 @@ TEST_CASE("cuda: numbers of work pass the end of the word that the GPU writes") 
   CHECK(gpu.is_done(last_copy));
 }
 
-TEST_CASE("cuda: whoever waits for work does not wait for who submits") {
+TEST_CASE("cuda: a thread that waits for work does not wait for one that submits") {
   WithMock with;
   cuda::Gpu& gpu = cuda::gpu_of(Device("cuda"));
   gpu.wait_for_all();

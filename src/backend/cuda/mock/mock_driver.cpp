@@ -101,7 +101,7 @@ Result write_word(Address at, uint32_t value) {
     Words::write(at, value);
   return kSuccess;
 }
-/// Refuses what would wait for ever: a value that nobody was told to write before.
+/// Refuses a wait that would never end: for a value that no earlier call writes.
 Result wait_for_word(Stream stream, Address at, uint32_t value, unsigned how) {
   Words& words = Words::all();
   std::lock_guard lock(words.mutex);
