@@ -73,6 +73,20 @@ WORKLOADS = [
         },
         Work(4 * GELU, 4 * GELU), Goal(5.0, "torch"), rivals=("tenon uncompiled",),
     ),
+    *(
+        Workload(
+            f"gelu_{short}", f"gelu (erf), 8x1000x4096, {dtype}",
+            lambda quick: normal((8, 10 if quick else 1000, 4096)),
+            {
+                "tenon": lambda tn, x: tn.gelu(x),
+                "torch": lambda torch, x: torch.nn.functional.gelu(x),
+                "jax": lambda jax, x: jax.nn.gelu(x, approximate=False),
+            },
+            Work(2 * GELU, 2 * GELU), Goal(1.0, "tenon float32"), tolerance=0.1, dtype=dtype,
+            rivals=("tenon float32",),
+        )
+        for short, dtype in (("bf16", "bfloat16"), ("f16", "float16"))
+    ),
     Workload(
         "chain", "chain of 20 elementwise ops, 16 M",
         lambda quick: normal((M // 64 if quick else 16 * M,)),
