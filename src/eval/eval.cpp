@@ -48,6 +48,7 @@ struct Flush {
   std::vector<Bound> inputs, results;
   std::vector<Scalar> scalars;
   std::shared_ptr<HotPath> hot;                 // of the plan, if hot paths are on
+  PlacesRef marked;                             // of the plan: see CachedPlan
   std::vector<bool> dying;                      // by input: see find_dying
   Loan* loan = nullptr;                         // of the plan that runs
   std::optional<HostUnlocked>* host = nullptr;  // empty while it keeps the host's lock
@@ -63,7 +64,7 @@ struct Flush {
   void leave_host();
   void find_dying();
   void run_plan(const HotPath::Choice& chosen);
-  void run_on_devices(const Plan& plan, bool* overwritten);
+  void run_with_places(const Plan& plan, bool* overwritten);
   void bind();
   Graph captured(std::span<const Tensor> wanted);
   void begin();
@@ -233,7 +234,11 @@ const CachedPlanRef& Flush::cached_plan(std::span<const Tensor> wanted,
   }();
   mark(wanted);
   const CachedPlanRef* cached = all.cache.find(key);  // another thread may have been first
-  return cached ? *cached : all.cache.add(key, std::move(plan));
+  if (cached) return *cached;
+  const CachedPlanRef& made = all.cache.add(key, std::move(plan));
+  if (std::ranges::any_of(captured.graph.ops, [](const GraphOp& op) { return op.loc.mark() > 0; }))
+    made->marked = std::make_shared<const std::vector<Loc>>(places_in(captured.graph));
+  return made;
 }
 
 /// The plan of a sequence that may be hot, compiled or not.
@@ -340,8 +345,8 @@ void Flush::run_plan(const HotPath::Choice& chosen) {
   Clock::time_point began = chosen.measured ? Clock::now() : Clock::time_point();
   IndexChecks checked;
   bool* overwritten = loan ? &loan->overwritten : nullptr;
-  if (plan.parts)
-    run_on_devices(plan, overwritten);
+  if (plan.parts || marked)
+    run_with_places(plan, overwritten);
   else
     run(plan, inputs, scalars.data(), results, overwritten);
   if (loan) loan->done = true;
@@ -350,9 +355,9 @@ void Flush::run_plan(const HotPath::Choice& chosen) {
 }
 
 /// Errors arrive later, and name places of this flush.
-[[gnu::noinline]] void Flush::run_on_devices(const Plan& plan, bool* overwritten) {
-  RunPlacesScope places({plan.parts, other_places(plan, walk.nodes.size(),
-                                                  [&](size_t i) { return walk.nodes[i]->loc; })});
+[[gnu::noinline]] void Flush::run_with_places(const Plan& plan, bool* overwritten) {
+  RunPlacesScope places(places_of_run(plan.parts ? planned_places(plan) : marked, walk.nodes.size(),
+                                      [&](size_t i) { return walk.nodes[i]->loc; }));
   run(plan, inputs, scalars.data(), results, overwritten);
 }
 
@@ -453,6 +458,7 @@ void Flush::compute(std::span<const Tensor> wanted, const SignalRegion* region) 
     ++flushes().stats.flushes;
     if (is_looking()) looked_at = capture(walk, {}, outputs);
     const CachedPlanRef& found = cached_plan(wanted, region);
+    marked = found->marked;
     bind();
     if (policy.when == HotPathPolicy::When::never) {
       chosen = {found->plan, false};

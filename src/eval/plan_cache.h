@@ -7,6 +7,7 @@
 #include "base/events.h"
 #include "eval/hot_paths.h"
 #include "eval/key.h"
+#include "plan/run_places.h"
 
 namespace tn {
 
@@ -16,6 +17,7 @@ struct CachedPlan {
   uint64_t last_used = 0;
   std::shared_ptr<HotPath> hot = nullptr;  // null: hot paths are off
   OpListRef ops = nullptr;                 // null: no watcher
+  PlacesRef marked = nullptr;              // of its ops, if some are told apart: see ir/place.h
 };
 
 using CachedPlanRef = std::shared_ptr<CachedPlan>;

@@ -15,7 +15,7 @@ static bool has_collectives(const Graph& graph) {
   auto is_on_mesh = [](TypeRef type) { return is_mesh(type->device); };
   auto has = [](const GraphOp& op) {
     auto has_inside = [](GraphRef body) { return has_collectives(*body); };
-    return ops::is_collective(*op.op) || std::ranges::any_of(bodies_of(op), has_inside);
+    return ops::needs_workers(*op.op) || std::ranges::any_of(bodies_of(op), has_inside);
   };
   return std::ranges::any_of(graph.types, is_on_mesh) || std::ranges::any_of(graph.ops, has);
 }

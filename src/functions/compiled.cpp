@@ -18,6 +18,7 @@
 #include "ir/rewrite.h"
 #include "ir/trace.h"
 #include "ir/watch.h"
+#include "mesh/processes.h"
 #include "observe/check.h"
 #include "observe/op_events.h"
 #include "observe/stage_text.h"
@@ -231,10 +232,11 @@ std::shared_ptr<const Compiled::Ready> Compiled::make_ready(std::span<const Bind
     made->alone = tuned_choice_ && tuned_choice_->alone;
   }
   made->ops = op_list(traced_.graph);
+  made->together = is_together();
   if (made->plan->parts) {
     std::vector<Loc> traced = places_in(traced_.graph);
-    made->places = {made->plan->parts,
-                    other_places(*made->plan, traced.size(), [&](size_t i) { return traced[i]; })};
+    made->places = places_of_run(planned_places(*made->plan), traced.size(),
+                                 [&](size_t i) { return traced[i]; });
   }
   for (const Binding& b : sizes) made->sizes.push_back(b.value);
   std::vector<Replacement> values = replacements(sizes);
@@ -267,6 +269,9 @@ void Compiled::run_ready(const Ready& ready, bool keeps_lock, std::span<const Bo
     RunPlacesScope places(ready.places);
     return run_ready(ready, keeps_lock, in, out, overwritten);
   }
+  std::optional<mesh::CallTogether> together;
+  if (ready.together) [[unlikely]]
+    together.emplace();
   constexpr uint32_t kMeasuredOf = 32;
   std::optional<OnOwnThread> alone;
   if (ready.alone) alone.emplace();

@@ -97,6 +97,7 @@ class Compiled {
     std::vector<TypeRef> types;              // of the results
     OpListRef ops;                           // for watchers of events
     RunPlaces places;                        // of the trace
+    bool together = false;                   // other processes run it too
     bool lasts = true;                       // false: a better plan is being made
     bool alone = false;                      // it runs on the calling thread
     mutable std::atomic<float> seconds = 1;  // of the run that was measured last

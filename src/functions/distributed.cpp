@@ -22,12 +22,23 @@ namespace {
   return true;
 }();
 
+/// An op with the workers of a group. What is not recorded for a function has a number, by which
+/// processes compare the order in which they evaluate such ops.
+Tensor emit_numbered(const OpDef& op, const Tensor& x, const auto& attrs) {
+  Tensor made = emit(op, {x}, attrs);
+  if (Trace::current() || mesh::mesh_of_shard_map()) return made;
+  Loc& loc = made.node()->loc;
+  loc = loc.marked(workers::group(attrs.mesh_axis).asked.recorded++);
+  return made;
+}
+
 Tensor all_extreme(const Tensor& x, const Group& group, ops::AllFold mode) {
   if (is_complex(x.dtype()))
     fail("{}: complex numbers have no order: {}", mode == ops::AllFold::max ? "all_max" : "all_min",
          *type_of(x));
   if (group.size() == 1) return x;
-  return emit(ops::all_fold, {x}, ops::AllFoldAttrs{intern(group.name()), group.size(), mode});
+  return emit_numbered(ops::all_fold, x,
+                       ops::AllFoldAttrs{intern(group.name()), group.size(), mode});
 }
 
 /// The parts of `x` along axis 0 belong to the workers.
@@ -121,7 +132,7 @@ Tensor all_sum(const Tensor& x, const Group& group, Place place) {
   if (group.size() == 1) return x;
   ops::GroupAttrs attrs{intern(group.name()), group.size()};
   // Without a mesh every value may vary by worker, so cotangents of all workers are summed.
-  return emit(ops::vary, {emit(ops::all_sum, {x}, attrs)}, attrs);
+  return emit(ops::vary, {emit_numbered(ops::all_sum, x, attrs)}, attrs);
 }
 
 Tensor all_max(const Tensor& x, const Group& group, Place place) {
@@ -138,14 +149,14 @@ Tensor all_gather(const Tensor& x, const Group& group, Place place) {
   LocScope scope(place);
   Tensor rows = x.rank() == 0 ? reshape(x, {1}) : x;
   if (group.size() == 1) return rows;
-  return emit(ops::all_gather, {rows}, rows_of(group));
+  return emit_numbered(ops::all_gather, rows, rows_of(group));
 }
 
 Tensor sum_scatter(const Tensor& x, const Group& group, Place place) {
   LocScope scope(place);
   check_rows("sum_scatter", x, group);
   if (group.size() == 1) return x;
-  return emit(ops::reduce_scatter, {x}, rows_of(group));
+  return emit_numbered(ops::reduce_scatter, x, rows_of(group));
 }
 
 Tensor all_to_all(const Tensor& x, const Group& group, Place place) {
@@ -160,7 +171,7 @@ Tensor all_to_all(const Tensor& x, const Group& group, Place place) {
                            .workers = group.size(),
                            .axis = Axis(1),
                            .to_axis = Axis(0)};
-  return reshape(emit(ops::all_to_all, {reshape(x, split)}, attrs), shape);
+  return reshape(emit_numbered(ops::all_to_all, reshape(x, split), attrs), shape);
 }
 
 /// There derivatives pass through the way in and out, which sum and share cotangents themselves.
@@ -181,7 +192,7 @@ Tensor sum_replicated(const Tensor& x, const Group& group, Place place) {
   LocScope scope(place);
   check_outside_shard_map("sum_replicated");
   if (group.size() == 1) return x;
-  return emit(ops::all_sum, {x}, ops::GroupAttrs{intern(group.name()), group.size()});
+  return emit_numbered(ops::all_sum, x, ops::GroupAttrs{intern(group.name()), group.size()});
 }
 
 Tensor send(const Tensor& x, int to, const Group& group, Place place) {
@@ -209,7 +220,8 @@ Tensor broadcast(const Tensor& x, int root, const Group& group, Place place) {
   if (root < 0 || root >= group.size())
     fail("broadcast: there is no worker {}: the group has {}", root, group.size());
   if (group.size() == 1) return x;
-  return emit(ops::all_broadcast, {x}, ops::RootAttrs{intern(group.name()), group.size(), root});
+  return emit_numbered(ops::all_broadcast, x,
+                       ops::RootAttrs{intern(group.name()), group.size(), root});
 }
 
 }  // namespace tn::distributed

@@ -24,7 +24,7 @@ static bool is_own(std::string_view file) {
 Place resolve(Loc loc) {
   if (!loc) return {};
   if (loc.is_host()) return resolve_host_place ? resolve_host_place(loc.host_id()) : Place{};
-  auto at = std::bit_cast<std::source_location>(loc.bits);
+  auto at = std::bit_cast<std::source_location>(loc.place());
   if (is_own(at.file_name())) return {};
   return {at.file_name(), at.function_name(), static_cast<int>(at.line())};
 }

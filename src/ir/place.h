@@ -7,14 +7,26 @@
 
 namespace tn {
 
-/// A place in C++ (the source_location itself) or in a host language (an id the host resolves).
+/// A place in C++ (the source_location itself) or in a host language (an id the host resolves), in
+/// 48 bits. The other 16 are a mark, which tells ops apart that were recorded at one place.
 struct Loc {
+  static constexpr int kPlaceBits = 48, kIdBits = 24;
+  static constexpr uint64_t kMarks = 0xffff;  // how many there are, besides none
+
   uint64_t bits = 0;
   static Loc of(const std::source_location& at) { return {std::bit_cast<uint64_t>(at)}; }
   static Loc host(uint32_t id) { return {uint64_t{id} << 1 | 1}; }
   bool is_host() const { return bits & 1; }
-  uint32_t host_id() const { return static_cast<uint32_t>(bits >> 1); }
-  explicit operator bool() const { return bits != 0; }
+  uint32_t host_id() const {
+    return static_cast<uint32_t>(bits >> 1 & ((uint64_t{1} << kIdBits) - 1));
+  }
+  explicit operator bool() const { return place() != 0; }
+
+  uint64_t place() const { return bits & ((uint64_t{1} << kPlaceBits) - 1); }
+  /// 0: none.
+  uint64_t mark() const { return bits >> kPlaceBits; }
+  /// With the mark of a number. Numbers that differ by a multiple of kMarks share one.
+  Loc marked(uint64_t number) const { return {place() | (number % kMarks + 1) << kPlaceBits}; }
 };
 static_assert(sizeof(std::source_location) == 8, "a place fits a word");
 

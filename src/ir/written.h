@@ -24,9 +24,9 @@ struct HostScopes {
 };
 extern const HostScopes* host_scopes;
 
-constexpr int kScopeShift = 33;
+constexpr int kScopeShift = 1 + Loc::kIdBits;
 inline uint32_t scope_of(Loc loc) {
-  return loc.is_host() ? static_cast<uint32_t>(loc.bits >> kScopeShift) : 0;
+  return loc.is_host() ? static_cast<uint32_t>(loc.place() >> kScopeShift) : 0;
 }
 inline Loc in_scope(Loc host, uint32_t scope) {
   return {Loc::host(host.host_id()).bits | uint64_t{scope} << kScopeShift};

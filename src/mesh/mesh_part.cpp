@@ -1,10 +1,8 @@
 #include "mesh/mesh_part.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "base/error.h"
-#include "base/hash.h"
 #include "compiler/kernel_set.h"
 #include "compiler/memory_report.h"
 #include "compiler/worker_steps.h"
@@ -34,19 +32,6 @@ void add_constraints(const Mesh& mesh, Val v, const Division& division,
   }
 }
 
-uint64_t add_hash(uint64_t sum, const Scalar& number) {
-  const double parts[] = {number.real, number.imag};
-  return hash_bytes(parts, sizeof parts, combine(sum, static_cast<uint64_t>(number.integer)));
-}
-
-/// 0: it has collectives of groups of the user's, whose operands may differ.
-uint64_t structure_of(const Mesh& mesh, Graph local, std::span<const sharding::Traffic> traffic) {
-  for (const sharding::Traffic& one : traffic)
-    if (mesh.find(one.mesh_axis) < 0) return 0;
-  for (GraphOp& op : local.ops) op.scalar = {};
-  return hash_text(to_text(local)) | 1;
-}
-
 /// Reports control flow in which workers may not meet. An error says so if they do not.
 void add_uneven_paths(const Mesh& mesh, const Graph& local, const std::vector<Layout>& inputs,
                       Decisions& to) {
@@ -67,13 +52,10 @@ MeshPart::MeshPart(MeshWorld& world, const Graph& graph, const CompileOptions& o
   held_.add(graph_);
   expected_.resize(static_cast<size_t>(graph_.inputs()), world.whole());
   readers_.resize(expected_.size());
-  int number = 0;
-  for (const GraphOp& op : graph_.ops) {
-    if (op.op == &scalar_leaf && number++ >= options.runtime_scalars)
-      numbers_ = add_hash(numbers_, op.scalar);
+  if (!world.is_threads()) origins_.emplace(graph_, world.mesh(), options.runtime_scalars);
+  for (const GraphOp& op : graph_.ops)
     for (Val v : graph_.in(op))
       if (v < graph_.inputs()) readers_[static_cast<size_t>(v)] = op.loc;
-  }
   for (size_t i = 0, n = options.constants.size(); i < n; ++i) {
     const Bound& value = options.constants[i];
     if (!value.is_absent() && !value.buffer->device.is_host())
@@ -85,8 +67,12 @@ MeshPart::MeshPart(MeshWorld& world, const Graph& graph, const CompileOptions& o
   if (!options_.donated.empty()) options_.donated.resize(static_cast<size_t>(graph_.inputs()));
 }
 
-uint64_t MeshPart::hash_numbers(std::span<const Scalar> of_run) const {
-  return std::accumulate(of_run.begin(), of_run.end(), numbers_, add_hash);
+std::vector<Origin> MeshPart::origins(std::span<const Origin> inputs, const Scalar* scalars) const {
+  return origins_->of_run(graph_, inputs, scalars);
+}
+
+std::vector<Origin> MeshPart::numbers(const Scalar* scalars) const {
+  return origins_->of_numbers(graph_, scalars);
 }
 
 std::shared_ptr<const WorkerPlan> MeshPart::plan_to_run(std::span<const Division* const> in) const {
@@ -170,7 +156,7 @@ std::shared_ptr<const WorkerPlan> MeshPart::make(std::span<const Division* const
   plan->made = compilation_of(made.local.graph, options_);
   plan->traffic = sharding::traffic_of(plan->made.set->graph);
   plan->ops = worker_ops(made.local.graph), plan->compiled = options_.effort != Effort::e0;
-  if (!world_.is_threads()) plan->structure = structure_of(mesh, made.local.graph, plan->traffic);
+  if (origins_) plan->meetings = meetings_in(plan->made.set->graph, graph_, mesh);
   plan->needed = memory_needed(*plan->made.plan);
   for (Val v : made.local.graph.outputs)
     plan->result_bytes += made.local.graph.types[static_cast<size_t>(v)]->bytes();

@@ -2,11 +2,13 @@
 // A part of a graph that runs on a mesh. It is divided and planned once for every way in which the
 // inputs of its runs are divided.
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "compiler/device_part.h"
 #include "ir/interned.h"
 #include "mesh/mesh_world.h"
+#include "mesh/origins.h"
 #include "mesh/worker_events.h"
 #include "runtime/device.h"
 #include "sharding/traffic.h"
@@ -24,7 +26,7 @@ struct WorkerPlan {
   int64_t result_bytes = 0;                // of a worker
   int64_t needed = 0;                      // bytes that a run takes, of a worker
   bool compiled = false;                   // as machine code
-  uint64_t structure = 0;                  // of processes: a hash of the graph without its numbers
+  std::vector<Meeting> meetings;           // of processes
 };
 
 class MeshPart : public PlannedLater {
@@ -34,10 +36,13 @@ class MeshPart : public PlannedLater {
   /// The plan of a run, for inputs, then constants, that are divided so. Fails if a worker needs
   /// more than the memory limit.
   std::shared_ptr<const WorkerPlan> plan_to_run(std::span<const Division* const> in) const;
-  /// The user's line of an op that reads an input, or a constant behind the inputs.
+  /// The place of an op that reads an input, or a constant behind the inputs.
   Loc reader(size_t input) const { return readers_[input]; }
-  /// A hash of the numbers of the graph and those of a run.
-  uint64_t hash_numbers(std::span<const Scalar> of_run) const;
+  /// Of the values of a run, and what the host has given it. None where workers are threads.
+  std::vector<Origin> origins(std::span<const Origin> inputs, const Scalar* scalars) const;
+  std::vector<Origin> numbers(const Scalar* scalars) const;
+  bool has_origins() const { return origins_.has_value(); }
+  std::span<const Val> outputs() const { return graph_.outputs; }
   TypeRef output(size_t i) const { return graph_.types[static_cast<size_t>(graph_.outputs[i])]; }
   Compilation compilation() const override { return last()->made; }
   Decisions decisions() const override { return last()->decisions; }
@@ -57,7 +62,7 @@ class MeshPart : public PlannedLater {
   Held held_;
   CompileOptions options_;
   std::vector<Loc> readers_;               // of inputs
-  uint64_t numbers_ = 0;                   // a hash of those in the graph
+  std::optional<GraphOrigins> origins_;    // of processes
   std::vector<const Division*> expected_;  // of inputs: whole, and constants as they lie
   mutable std::mutex mutex_;
   mutable std::vector<std::shared_ptr<const WorkerPlan>> plans_;  // the last used at the end

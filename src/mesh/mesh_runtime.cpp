@@ -8,8 +8,8 @@
 #include "base/error.h"
 #include "base/interrupt.h"
 #include "ir/place.h"
-#include "mesh/compared_values.h"
 #include "mesh/moving.h"
+#include "mesh/run_origins.h"
 #include "ops/op_decls.h"
 #include "ops/random_state.h"
 #include "workers/world.h"
@@ -213,8 +213,8 @@ void MeshRuntime::copy(const Bound& from, const Bound& to, size_t bytes) {
     MeshWorld& there = world(to.buffer->device);
     value.division = there.whole();
     if (there.here() > 0) value.blocks = {from};
-    if (rank_of_process() >= 0)
-      value.given = given_by_host(host_bytes(*from.buffer) + from.offset, bytes);
+    if (!there.is_threads())
+      value.origin = origin_of(host_bytes(*from.buffer) + from.offset, bytes);
     return;
   }
   const MeshValue& value = value_in(*from.buffer);
@@ -345,11 +345,11 @@ void MeshRuntime::run(const std::shared_ptr<const PlacedPlan>& placed,
   for (size_t i = 0; i < inputs.size(); ++i)
     give(inputs[i], i, i < outer.donated.size() && outer.donated[i]);
   for (const Bound& given : placed->constants) give(given, 0, false);
-  Given given(part, *plan, *placed, inputs, scalars);
+  OriginsOfRun origins(part, *plan, *placed, inputs, scalars);
   Patience patience(!taken.empty());
   totals.runs.fetch_add(1, std::memory_order_relaxed);
   try {
-    there.run(given.values(), [&](int w) {
+    there.run(origins.of_calls(), [&](int w) {
       auto worker = static_cast<int>(number_in_whole(there.mesh(), there.first() + w));
       WorkerRunEvents events(worker, plan->ops, plan->result_bytes, plan->compiled);
       run_worker(*plan->made.plan, scalars, runs[static_cast<size_t>(w)]);
@@ -366,7 +366,7 @@ void MeshRuntime::run(const std::shared_ptr<const PlacedPlan>& placed,
   for (size_t i = 0; i < outputs.size(); ++i) {
     MeshValue value = result(part, *plan, i);
     for (WorkerRun& run : runs) value.blocks.push_back(std::move(run.out[i]));
-    if (plan->traffic.empty()) value.given = given.joined(i);
+    value.origin = origins.of_result(i);
     auto bytes = static_cast<size_t>(part.output(i)->bytes());
     outputs[i] = {make_buffer(placed->device, bytes, std::move(value)), 0};
   }

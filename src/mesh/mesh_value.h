@@ -21,9 +21,9 @@ struct MeshValue {
   const Division* division = nullptr;  // null: it has not been written
   Shape shape;                         // of what is divided
   int64_t element_bytes = 0;
-  std::vector<Bound> blocks;       // one serves all workers: they hold the same, or there is one
-  bool is_lost = false;            // a run that failed had taken its memory
-  workers::GivenValue given = {};  // of a process: what it was made of, and how
+  std::vector<Bound> blocks;    // one serves all workers: they hold the same, or there is one
+  bool is_lost = false;         // a run that failed had taken its memory
+  workers::Origin origin = {};  // of processes: how it was made
 
   const Bound& block(int worker) const {
     return blocks[blocks.size() == 1 ? 0 : static_cast<size_t>(worker)];

@@ -188,10 +188,10 @@ void MeshWorld::stop_all() {
   for (auto& meeting : meetings_) meeting->stop();
 }
 
-void MeshWorld::run(const workers::GivenValues& given, FunctionRef<void(int worker)> work) {
+void MeshWorld::run(const workers::RunOrigins& origins, FunctionRef<void(int worker)> work) {
   if (here() == 0) return;
   if (here() == 1) {
-    workers::LocalGroupsScope groups(groups_[0], given);
+    workers::LocalGroupsScope groups(groups_[0], origins);
     return work(0);
   }
   std::atomic<bool> ends = false;

@@ -33,7 +33,7 @@ class MeshWorld {
 
   /// Runs `work(i)` for each worker here, at once. One run at a time. If one fails, the others
   /// stop, and its error is thrown. `given`: to the worker of this process.
-  void run(const workers::GivenValues& given, FunctionRef<void(int worker)> work);
+  void run(const workers::RunOrigins& origins, FunctionRef<void(int worker)> work);
 
  private:
   using Groups = std::vector<workers::LocalGroup>;

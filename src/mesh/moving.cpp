@@ -23,6 +23,7 @@ class Moving {
       : from_(from), to_(to), value_(value), offset_(offset), bytes_(bytes) {
     made_ = {
         moved_division(from.mesh(), *value.division, to), value.shape, value.element_bytes, {}};
+    made_.origin = value.origin;
     invariant(offset == 0 || value.division->layout.is_whole(),
               "mesh: a view into a divided tensor");
     block_bytes_ = bytes;
@@ -111,7 +112,8 @@ class Moving {
     workers::CollectiveCall message{.kind = workers::Collective::send,
                                     .element = Element::u8,
                                     .count = static_cast<int64_t>(block_bytes_),
-                                    .run = run_of_parts};
+                                    .run = run_of_parts,
+                                    .origin = value_.origin};
     if (is_mine) {
       message.peer = receiver, message.in = bytes_of(block);
       transfer(message, [&] { world.send(message); });

@@ -1,8 +1,12 @@
 #include "mesh/processes.h"
 
+#include <atomic>
+#include <utility>
+
 #include "ir/node.h"
 #include "mesh/mesh_value.h"
 #include "tenon/mesh.h"
+#include "workers/local_groups.h"
 #include "workers/world.h"
 
 namespace tn::mesh {
@@ -31,5 +35,12 @@ bool said_by_first(bool own) {
             .out = &own});
   return own;
 }
+
+CallTogether::CallTogether() {
+  static std::atomic<uint64_t> calls = 0;
+  before_ = std::exchange(workers::run_origins.call, ++calls);
+}
+
+CallTogether::~CallTogether() { workers::run_origins.call = before_; }
 
 }  // namespace tn::mesh

@@ -17,4 +17,15 @@ using workers::WithoutTimeout;
 /// What the first process says, on all of them, which all call it.
 bool said_by_first(bool own);
 
+/// While it lives, explicit collectives on this thread are those of one call of a function.
+class CallTogether {
+ public:
+  CallTogether();
+  ~CallTogether();
+  CallTogether(const CallTogether&) = delete;
+
+ private:
+  uint64_t before_;
+};
+
 }  // namespace tn::mesh

@@ -14,7 +14,7 @@ OpListRef worker_ops(const Graph& graph) {
     int64_t bytes = 0;
     for (int k = 0; k < op.outs; ++k)
       bytes += graph.types[static_cast<size_t>(op.out) + static_cast<size_t>(k)]->bytes();
-    list.push_back({op.op->name, op.ins, op.loc.bits, {}, bytes});
+    list.push_back({op.op->name, op.ins, op.loc.place(), {}, bytes});
   }
   return make_op_list(std::move(list));
 }

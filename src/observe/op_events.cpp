@@ -31,7 +31,7 @@ const CalledNames& all_operator_names() {
 
 OpList::Op listed(const OpDef& op, int operands, Loc loc) {
   std::string_view name = called_name(op);
-  return {name, operands, loc.bits, log_line(name, operands)};
+  return {name, operands, loc.place(), log_line(name, operands)};
 }
 
 }  // namespace

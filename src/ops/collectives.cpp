@@ -241,4 +241,8 @@ bool is_collective(const OpDef& op) {
   return std::ranges::count(kAll, &op) > 0;
 }
 
+bool needs_workers(const OpDef& op) {
+  return is_collective(op) || &op == &all_broadcast || &op == &send || &op == &recv;
+}
+
 }  // namespace tn::ops

@@ -90,5 +90,7 @@ struct ReceiveAttrs {
 
 /// Whether workers compute the op together. The first attribute is the axis of the mesh.
 bool is_collective(const OpDef& op);
+/// Whether it needs other workers: collectives, broadcasts and messages.
+bool needs_workers(const OpDef& op);
 
 }  // namespace tn::ops

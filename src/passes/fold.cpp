@@ -83,7 +83,7 @@ class Folder {
       most += type(v)->bytes();
     }
     for (const GraphOp& op : graph_.ops) {
-      bool varies = ops::is_collective(*op.op);  // by worker, or needs the others
+      bool varies = ops::needs_workers(*op.op);  // or its result does, by worker
       if (!all_in(is_known_, op) || has_effects(op) || !has_sizes(op) || varies) continue;
       if (op.op == &ops::while_loop || op.op == &ops::scan) continue;
       auto is_large = [&](TypeRef t) { return t->bytes() > most; };

@@ -12,8 +12,8 @@ using PlacesRef = std::shared_ptr<const std::vector<Loc>>;
 
 /// Where the ops of a run were recorded, if not where those of its plan were.
 struct RunPlaces {
-  std::shared_ptr<const Plan::Parts> parts = {};
-  PlacesRef now = {};  // by op, as Plan::Parts::recorded; null: the places of the plan hold
+  PlacesRef planned = {};  // by op; null: it is not known
+  PlacesRef now = {};      // null: the same
 };
 
 /// Of the runs that this thread begins. A device that works later keeps a copy.
@@ -30,9 +30,12 @@ class RunPlacesScope {
   RunPlaces before_;
 };
 
-/// Of `count` ops that `plan` serves, recorded at `place(i)`. Null if the plan has these places, or
-/// none: errors of the host are reported by the call that runs it.
-PlacesRef other_places(const Plan& plan, size_t count, FunctionRef<Loc(size_t)> place);
+/// Those of the ops of a plan with parts. Null for others: errors of the host are reported by the
+/// call that runs it.
+PlacesRef planned_places(const Plan& plan);
+
+/// Of a run whose ops, `count` of them, were recorded at `place(i)`.
+RunPlaces places_of_run(const PlacesRef& planned, size_t count, FunctionRef<Loc(size_t)> place);
 
 /// The places of the ops of a graph, without its numbers.
 std::vector<Loc> places_in(const Graph& graph);
@@ -40,6 +43,9 @@ std::vector<Loc> places_in(const Graph& graph);
 /// The user's place of what was recorded at `planned`. None if the run does not tell: one line of a
 /// shared plan may be several of this program.
 Loc place_now(Loc planned);
+
+/// The place of the one op that was recorded at `planned`, with its mark. None if it is not known.
+Loc marked_place_now(Loc planned);
 
 /// The user's place of a step of `plan`, or of what runs `inside` it.
 Loc place_of(const Plan& plan, const Step& step, Loc inside = {});

@@ -1,8 +1,10 @@
 #pragma once
 // Transport: how the workers of a program exchange data. Every worker makes the same calls in the
 // same order; a call returns when the worker's own result is complete.
+#include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -31,19 +33,18 @@ struct CallShape {
   friend bool operator==(const CallShape&, const CallShape&) = default;
 };
 
-/// What a process gave to its worker, as a hash of the bytes of the host that it was made of.
-/// Processes that made it by the same plans must have made it of the same bytes.
-struct GivenValue {
-  uint64_t made_by = 0;  // a hash of these plans; 0: it is not known
-  uint64_t hash = 0;
-  uint64_t loc = 0;  // the user's line
+/// How a value was made, as hashes that are equal in processes which make it alike. Nothing is
+/// known of a value that has those given here.
+struct Origin {
+  uint64_t ops = 1;     // by which ops
+  uint64_t values = 1;  // and from which numbers and bytes of the host
+  uint64_t loc = 0;     // the user's line where the host gave them
 };
 
-/// What a plan was given.
-struct GivenValues {
-  uint64_t plan = 0;  // a hash of it, and of those that made the values; 0: they may differ
-  uint64_t hash = 0;  // of all values
-  std::span<const GivenValue> known = {};
+/// What a collective is about; `loc` is that of its step.
+struct CallOrigin {
+  uint64_t loc;
+  Origin origin;
 };
 
 /// One of the tensors of a joined call.
@@ -69,7 +70,9 @@ struct CollectiveCall {
   /// Of an all_reduce of several tensors: all of them, and `count` is their sum. `in` and `out` are
   /// not used then.
   std::span<const CallPiece> pieces = {};
-  GivenValues given = {};  // to the plan that makes the call
+  /// Of the value that the call is about, which must be equal for all workers where all have one.
+  std::optional<Origin> origin = {};
+  std::span<const Origin> given = {};  // of what the plan was given that makes the call
 };
 
 /// Folds have a fixed order: a binary tree over the ranks, split at the largest power of two. f16
@@ -101,6 +104,13 @@ class Transport {
   /// Workers that give the same `color` form a group, ranked by `key`, then by their ranks here.
   /// Every worker calls it.
   virtual std::unique_ptr<Transport> split(int color, int key) = 0;
+
+  /// What the program has asked of this group, in its order: collectives that were recorded one by
+  /// one, and calls of functions that have some.
+  struct Asked {
+    std::atomic<uint64_t> recorded = 0, calls = 0, last_call = 0;
+  };
+  Asked asked;
 };
 
 }  // namespace tn::workers

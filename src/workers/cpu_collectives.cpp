@@ -1,5 +1,6 @@
 // The kernels of collectives on the CPU. The transport of the group moves and folds the data; here
 // it is brought into the order that the transport knows, one piece per worker.
+#include <algorithm>
 #include <cstring>
 #include <new>
 #include <string>
@@ -10,6 +11,7 @@
 #include "backend/cpu/library/cpu_library.h"
 #include "backend/launcher.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "ops/collectives.h"
 #include "ops/op_decls.h"
 #include "ops/runtime_types.h"
@@ -51,11 +53,30 @@ std::string_view place_of_step() {
   return at->second;
 }
 
+/// What the step that runs is about, if it is known. Operands of explicit collectives may differ by
+/// process, so what counts there is the order in which the program asked for them.
+std::optional<workers::Origin> origin_of_step(std::string_view name, Transport& group) {
+  const workers::RunOrigins& run = workers::run_origins;
+  if (!workers::local_groups.empty()) {
+    auto own = std::ranges::lower_bound(run.calls, running_loc.bits, {}, &workers::CallOrigin::loc);
+    bool is_known = own != run.calls.end() && own->loc == running_loc.bits;
+    bool is_axis = std::ranges::count(workers::local_groups, name, &workers::LocalGroup::name) > 0;
+    return is_known && is_axis ? std::optional(own->origin) : std::nullopt;
+  }
+  if (run.call) {
+    if (group.asked.last_call.exchange(run.call) != run.call) ++group.asked.calls;
+    return workers::Origin{.ops = mix(group.asked.calls)};  // no number of what was recorded
+  }
+  if (uint64_t number = marked_place_now(running_loc).mark()) return workers::Origin{.ops = number};
+  return {};
+}
+
 /// A worker that is alone has all there is.
 void run(std::string_view name, int64_t size, CollectiveCall call) {
   if (size > 1) {
     Transport& group = group_of(name, size);
-    call.loc = running_loc.bits, call.given = workers::given_values;
+    call.loc = running_loc.bits;
+    call.origin = origin_of_step(name, group), call.given = workers::run_origins.given;
     if (group.shows_places()) call.place = place_of_step();
     return watched(name, static_cast<int>(size), call, [&] { group.run(call); });
   }

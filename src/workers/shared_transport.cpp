@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/interrupt.h"
 #include "ir/place.h"
+#include "plan/run_places.h"
 #include "tenon/distributed.h"
 #include "workers/rank_fold.h"
 #include "workers/worker_watch.h"
@@ -144,8 +145,8 @@ PublishedCall SharedTransport::published(const CollectiveCall& call, uint64_t nu
                      .peer = call.peer,
                      .kind = static_cast<uint8_t>(call.kind),
                      .fold = static_cast<uint8_t>(call.fold),
-                     .plan = call.given.plan,
-                     .given = call.given.hash,
+                     .ops = call.origin ? call.origin->ops : 0,
+                     .values = call.origin ? call.origin->values : 0,
                      .place = {}};
   std::ranges::copy(call.place.substr(0, sizeof made.place - 1), made.place);
   return made;
@@ -155,9 +156,9 @@ void SharedTransport::publish(const CollectiveCall& call) {
   ++number_;
   record().calls[number_ % 2] = published(call, number_);
   record().digests[number_ % 2] = digest_of(call);
-  std::span<const GivenValue> known = call.given.known;
-  is_checked_ = false, given_ = known.first(std::min(known.size(), kShownValues));
-  std::ranges::transform(given_, record().given, &GivenValue::hash);
+  is_checked_ = false, given_ = call.given.first(std::min(call.given.size(), kShownValues));
+  std::ranges::fill(record().given, 0);
+  std::ranges::transform(given_, record().given, &Origin::values);
   show_in_world(mine(), 1);
 }
 
@@ -190,35 +191,42 @@ void SharedTransport::check_others() {
   }
 }
 
-/// Another worker's call has another digest. What it was given matters if its plan is the same: one
-/// worker may evaluate alone what others evaluate with more.
+/// Another worker's call has another digest.
 void SharedTransport::fail_unless_alike(const PublishedCall& theirs, bool is_first,
                                         const std::string& other, int rank_here) {
   const PublishedCall& own = mine();
   bool is_same = is_same_call(theirs, own);
-  if (is_same && theirs.plan != own.plan) return;
-  std::string self = name_of_worker(rank_);
+  bool is_known = own.ops && theirs.ops;
+  if (is_same && (!is_known || theirs.values == own.values)) return;
+  std::string self = name_of_worker(rank_), call = text_of(own), other_call = text_of(theirs);
   const std::string &first = is_first ? self : other, &second = is_first ? other : self;
-  if (is_same && theirs.given != own.given)
+  if (is_same)
     fail_all(
         format("{} and {} were given different values{}, but a mesh needs the same tensors and "
                "numbers of the host from all processes, evaluated in the same order: seed what "
                "makes them alike, evaluate clocks and ranks by themselves, or use "
                "tn.distributed.broadcast(x, 0). Found in {}",
-               first, second, place_text(line_given_to(rank_here)), text_of(own)));
+               first, second, place_text(line_given_to(rank_here)), call));
   else
-    fail_all(
-        format("workers disagree: {} calls {}, {} calls {}. All workers must evaluate the "
-               "same values in the same order: evaluate a value on all before one prints it",
-               first, text_of(is_first ? own : theirs), second, text_of(is_first ? theirs : own)));
+    fail_all(format(
+        "workers disagree: {} calls {}, {} calls {}{}. All workers must evaluate the "
+        "same values in the same order: evaluate a value on all before one prints it",
+        first, is_first ? call : other_call, second, is_first ? other_call : call,
+        call == other_call ? ", which they compute by different ops or from other shapes" : ""));
   fail_with_others();
+}
+
+/// The user's line. A place with a mark is one of the plan.
+static std::string place_of(const Origin& given) {
+  Loc loc{given.loc};
+  return to_text(loc.mark() ? place_now(loc) : loc);
 }
 
 /// Of the first value that another worker was given differently, if it is of this machine.
 std::string SharedTransport::line_given_to(int other) const {
   if (other < 0) return {};
   for (size_t i = 0; i < given_.size(); ++i)
-    if (memory_->record(other).given[i] != given_[i].hash) return to_text(Loc{given_[i].loc});
+    if (memory_->record(other).given[i] != given_[i].values) return place_of(given_[i]);
   return {};
 }
 
@@ -465,8 +473,10 @@ void SharedTransport::pass(const CollectiveCall& call, int peer, Channel& channe
 
 void SharedTransport::fail_different_message(const CollectiveCall& call, const DataKind& sent,
                                              const std::string& peer) {
-  fail_all(format("workers disagree: {} sends {}, {} expects {}{}", peer, text_of(sent),
-                  name_of_worker(rank_), text_of(data_of(call)), place_text(call.place)));
+  std::string there = text_of(sent), here = text_of(data_of(call));
+  fail_all(format(
+      "workers disagree: {} sends {}, {} expects {}{}{}", peer, there, name_of_worker(rank_), here,
+      there == here ? ", which it would compute in another way" : "", place_text(call.place)));
   fail_with_others();
 }
 

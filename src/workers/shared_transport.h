@@ -106,7 +106,7 @@ class SharedTransport : public Transport {
   bool is_checked_ = false;  // the call against those of the others
   uint64_t number_ = 0;      // of calls
   uint64_t messages_ = 0;
-  std::span<const GivenValue> given_;  // of the current call
+  std::span<const Origin> given_;  // of the current call
   uint32_t phase_ = 0;
 };
 

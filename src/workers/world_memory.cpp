@@ -47,7 +47,9 @@ long futex(const std::atomic<uint32_t>& word, int op, uint32_t value, const time
 }  // namespace
 
 DataKind data_of(const CollectiveCall& call) {
-  return {call.count, static_cast<uint8_t>(call.element), call.shape, call.run};
+  bool is_message = call.kind == Collective::send || call.kind == Collective::recv;
+  return {call.count, static_cast<uint8_t>(call.element), call.shape, call.run,
+          is_message && call.origin ? call.origin->ops : 0};
 }
 
 std::string text_of(const DataKind& data) {
@@ -62,11 +64,8 @@ std::string text_of(const DataKind& data) {
 }
 
 bool is_same_call(const PublishedCall& a, const PublishedCall& b) {
-  std::string_view line = a.place, other = b.place;
-  bool has_lines = a.plan && b.plan && !line.empty() && !other.empty();
-  bool is_same_line = !has_lines || a.plan == b.plan || line == other;
   return a.data == b.data && a.peer == b.peer && a.kind == b.kind && a.fold == b.fold &&
-         is_same_line;
+         (a.ops == b.ops || !a.ops || !b.ops);
 }
 
 uint64_t digest_of(const CollectiveCall& call) {
@@ -76,7 +75,7 @@ uint64_t digest_of(const CollectiveCall& call) {
   add(call.count), add(call.peer), add(call.shape.rank);
   for (int32_t i = 0; i < call.shape.rank; ++i) add(call.shape.extents[i]);
   for (const CallPiece& piece : call.pieces) add(piece.count);
-  hash = combine(combine(hash, call.given.plan), call.given.hash);
+  if (call.origin) hash = combine(combine(hash, call.origin->ops), call.origin->values);
   return hash | 1;
 }
 

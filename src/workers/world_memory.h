@@ -22,6 +22,7 @@ struct DataKind {
   uint8_t element;
   CallShape shape;
   uint64_t run;
+  uint64_t ops;  // of a message: by which its value was made; 0: it is not known
   friend bool operator==(const DataKind&, const DataKind&) = default;
 };
 DataKind data_of(const CollectiveCall& call);
@@ -34,7 +35,7 @@ struct PublishedCall {
   DataKind data;
   int32_t peer;
   uint8_t kind, fold;
-  uint64_t plan, given;  // hashes of what makes the call, and of what that was given
+  uint64_t ops, values;  // of the origin; 0: it is not known
   char place[104];
 };
 
@@ -57,8 +58,8 @@ struct WorkerRecord {
   std::atomic<uint32_t> is_in_group = 0;  // that was the last of all
 };
 
-/// Whether two workers do the same, whatever its number and what they were given. The lines of
-/// different plans of a mesh must be equal: two plans of one line sum the same value.
+/// Whether two workers do the same with a value that is made alike, whatever the number of the call
+/// and what the value was made from.
 bool is_same_call(const PublishedCall& a, const PublishedCall& b);
 /// A hash of what is compared, never 0.
 uint64_t digest_of(const CollectiveCall& call);
@@ -77,7 +78,7 @@ struct Channel {
 
 /// The start of the memory. All that follows begins as zeros, which the system provides lazily.
 struct WorldHeader {
-  static constexpr uint64_t kMagic = 0x37646c726f776e74;  // "tnworld7"
+  static constexpr uint64_t kMagic = 0x38646c726f776e74;  // "tnworld8"
   uint64_t magic;
   int32_t size;
   std::atomic<uint32_t> failed;  // 1: `reason` is being written, 2: it is complete

@@ -62,7 +62,7 @@ DIFFERENT = {
     """,
     "number": """
     x = tn.shard(tn.array(rows()), "data")
-    loss(x, 2.0 + rank).item()
+    (loss(x, 2.0 + rank) * x).sum().item()
     """,
     "keys": """
     tn.random.seed(rank)
@@ -209,6 +209,142 @@ def test_values_of_one_form_in_another_order_are_told(tmp_path):
     """)
     assert "were given different values" in done.stderr and "in the same order" in done.stderr
     assert "[" not in done.stdout
+
+
+def test_one_process_that_reads_some_losses_earlier_is_told(tmp_path):
+    """It still refers to more than the others, so its plan has other results than theirs."""
+    _, done = launched(tmp_path, """
+    losses = []
+    for i in range(4):
+        y = tn.shard(tn.array(rows(i)), "data")
+        value = (model(y) ** 2).mean()
+        losses.append(value)
+        if rank == 0 and i % 2:
+            value.item()
+    print([x.item() for x in losses])
+    """)
+    assert "were given different values" in done.stderr
+    assert "[" not in done.stdout
+
+
+def test_one_process_may_evaluate_some_steps_earlier_in_order(tmp_path):
+    """The plans of the others have several steps of the loop, whose sums have one line."""
+    _, done = launched(tmp_path, """
+    x = tn.shard(tn.array(rows()), "data")
+    weight, losses = tn.ones((4, 1)), []
+    for i in range(6):
+        value = ((x @ weight - 1) ** 2).mean()
+        weight = weight - 0.1 * (x.T @ (x @ weight - 1)) / 8
+        losses.append(value)
+        if rank == 0 and i % 2:
+            tn.eval(losses, weight)
+        if i == 3:
+            tn.eval(losses, weight)
+    print([x.item() for x in losses], weight.tolist())
+    """)
+    assert done.returncode == 0, done.stderr
+    first, second = sorted(set(done.stdout.split("\n")) - {"", "done"})[:1] * 2
+    assert first == second
+
+
+def test_batches_of_other_lengths_are_told(tmp_path):
+    _, done = launched(tmp_path, """
+    x = tn.shard(tn.array(rows(0, 8 + 4 * rank)), "data")
+    print(x.mean().item())
+    """)
+    assert "by different ops or from other shapes" in done.stderr
+    assert "." not in done.stdout
+
+
+def test_what_reaches_no_collective_may_differ(tmp_path):
+    _, done = launched(tmp_path, """
+    x = tn.shard(tn.array(rows()), "data")
+    clock, mine = tn.array(1.5 + rank) * 2, tn.ones((3,)) * rank
+    for _ in range(2):
+        value = loss(x) + (x * 2).sum()
+        tn.eval(value, clock * rank, mine)
+    assert mine.tolist() == [rank] * 3
+    """)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_number_that_differs_has_a_line(tmp_path):
+    path, done = launched(tmp_path, """
+    x = tn.shard(tn.array(rows()), "data")
+    value = (x * (2.0 + rank)).sum()  # here
+    value.item()
+    """)
+    line = next(i for i, text in enumerate(path.read_text().splitlines(), 1) if "# here" in text)
+    assert "given different values (" in done.stderr and f"program.py:{line}" in done.stderr
+
+
+def test_explicit_sums_in_another_order_are_told(tmp_path):
+    path, done = launched(tmp_path, """
+    D = tn.distributed
+    total = D.all_sum(tn.array(1.0 + rank, device="cpu")) / 2  # total
+    right = D.all_sum(tn.array(3.0 * rank, device="cpu")) / 2  # right
+    if rank == 0:
+        right.item()
+    print(total.item() + right.item())
+    """)
+    lines = path.read_text().splitlines()
+    assert "workers disagree: worker 0 calls all_reduce #" in done.stderr
+    for what in "total", "right":
+        line = next(i for i, text in enumerate(lines, 1) if text.endswith("# " + what))
+        assert f"(program.py:{line}, in <module>)" in done.stderr
+    assert "." not in done.stdout
+
+
+def test_explicit_sums_in_order_may_be_evaluated_together(tmp_path):
+    _, done = launched(tmp_path, """
+    D = tn.distributed
+    both = tn.compile(lambda a, b: (D.all_sum(a), D.all_max(b)))
+    for i in range(4):
+        a = tn.array(1.0 + rank, device="cpu")
+        x, y = D.all_sum(a + i), D.all_sum(a * i)
+        if i % 2 == rank:
+            tn.eval(x, y)
+        assert (x.item(), y.item()) == (3 + 2 * i, 3 * i)
+        if i == 2:
+            assert [v.item() for v in both(a, a * 2)] == [3, 4]
+        assert D.broadcast(a, 1).item() == 2
+    """)
+    assert done.returncode == 0, done.stderr
+
+
+def test_explicit_sums_evaluated_after_a_call_of_a_function_are_told(tmp_path):
+    _, done = launched(tmp_path, """
+    D = tn.distributed
+    a = tn.array(1.0 + rank, device="cpu")
+    double = tn.compile(lambda x: D.all_sum(x * 2))
+    total = D.all_sum(a)
+    if rank == 0:
+        total.item()
+    print(double(a).item(), total.item())
+    """)
+    assert "workers disagree" in done.stderr and "." not in done.stdout
+
+
+def test_processes_may_call_functions_of_their_own(tmp_path):
+    _, done = launched(tmp_path, """
+    D = tn.distributed
+    a = tn.array(1.0 + rank, device="cpu")
+    first, other = tn.compile(lambda x: D.all_sum(x * 2)), tn.compile(lambda x: D.all_sum(x + 1))
+    assert [(other if rank else first)(a).item() for _ in range(3)] == [5] * 3
+    """)
+    assert done.returncode == 0, done.stderr
+
+
+def test_messages_of_stages_in_another_order_are_told(tmp_path):
+    _, done = launched(tmp_path, """
+    mesh = tn.Mesh(stage=2)
+    first, last = mesh.at(stage=0), mesh.at(stage=1)
+    x = tn.place(tn.array(rows()), first)
+    a, b = tn.place(x * 2, last) + 1, tn.place(tn.exp(x), last) + 2
+    for value in (a, b) if rank else (b, a):
+        tn.eval(value)
+    """)
+    assert "workers disagree" in done.stderr and "in another way" in done.stderr
 
 
 def test_functions_that_are_not_compiled_evaluate_in_the_order_of_calls(tmp_path):

@@ -131,7 +131,7 @@ struct Run {
   void run(const Step& step, void* const* buffers) const {
     if (!has_watcher(EventKind::step)) return run_unwatched(step, buffers);
     Event event(EventKind::step, step.name, event_time());
-    event.place = step.loc.bits;
+    event.place = step.loc.place();
     run_unwatched(step, buffers);
     post_span(event);
   }

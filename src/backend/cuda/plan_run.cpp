@@ -98,7 +98,7 @@ void PlanRun::run_step(size_t number) {
   times_->tell(last_);
   const Step& step = memory_.plan.steps[number];
   Event event(EventKind::step, step.name, event_time());
-  event.place = step.loc.bits;
+  event.place = step.loc.place();
   run_unwatched(number);
   if (has_watcher(EventKind::step)) post_span(event);
 }

@@ -51,7 +51,7 @@ void StepTimes::tell(uint64_t work) {
   for (const Timed& timed : steps_) {
     Event event(EventKind::step, timed.step->name,
                 origin_time_ + nanoseconds_between(origin_, timed.began));
-    event.place = timed.step->loc.bits;
+    event.place = timed.step->loc.place();
     event.nanoseconds = nanoseconds_between(timed.began, timed.ended);
     if (has_watcher(EventKind::step)) post(event);
   }
