@@ -62,7 +62,13 @@ TN_INLINE inline void bring(const uint16* from, int64 row, int64 first, int64 co
   bool is_inside = piece * 8 < depth;
   char* to = tile + piece / 8 * kPanel + r * 128 + (piece % 8 ^ r % 8) * 16;
   const uint16* x = from + (first + r) * row + piece * 8;
-  TN_UNROLL_BY(8)
+  if (first + kSide <= count && depth == D) {  // most tiles: a quarter of the instructions
+    int64 step = row * kRows;
+    TN_UNROLL_BY(8)
+    for (int i = 0; i < kSide / kRows; ++i, x += step) copy_near(to + i * kRows * 128, x);
+    return;
+  }
+  TN_UNROLL_BY(2)
   for (int i = 0; i < kSide / kRows; ++i) {
     bool wanted = is_inside && first + r + i * kRows < count;
     copy_near(to + i * kRows * 128, wanted ? x + i * kRows * row : from, wanted);

@@ -91,7 +91,12 @@ TN_INLINE inline void copy_near(void* to, const void* from, bool wanted) {
                "r"(wanted ? 16 : 0)
                : "memory");
 }
-/// The same for 4 bytes.
+/// The same where they always are.
+TN_INLINE inline void copy_near(void* to, const void* from) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(near_address(to)), "l"(from)
+               : "memory");
+}
+/// 4 bytes, or zeros.
 TN_INLINE inline void copy_number_near(float* to, const float* from, bool wanted) {
   asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(near_address(to)), "l"(from),
                "r"(wanted ? 4 : 0)
@@ -179,6 +184,7 @@ inline void multiply(float* c, const uint32 (&a)[4], uint32 b0, uint32 b1) {
       c[i] += x * y;
     }
 }
+inline void copy_near(void* to, const void* from) { __builtin_memcpy(to, from, 16); }
 inline void copy_near(void* to, const void* from, bool wanted) {
   for (int i = 0; i < 16; ++i)
     static_cast<char*>(to)[i] = wanted ? static_cast<const char*>(from)[i] : 0;
