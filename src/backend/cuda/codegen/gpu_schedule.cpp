@@ -42,6 +42,7 @@ static constexpr int kHalvesTogether = 1536;
 static constexpr int kFewRowOps = 40;
 // Results of so many bytes are in no cache when the next kernel reads them.
 static constexpr int64_t kManyBytes = int64_t{1} << 26;
+static constexpr uint64_t kMostFinishing = 32;  // results of chunks for a lane at once
 static constexpr int kColumnThreads = 512;
 static constexpr int kTileThreads = 256;
 static constexpr size_t kMostTiles = 4;
@@ -86,9 +87,13 @@ class Planner {
   void plan_phase(Phase phase) {
     p_.phase = phase;
     if (phase == Phase::chunks) {
+      find_streamed();
       p_.blocks = ceil_div(p_.points * ceil_div(p_.extent, loop::kChunk), rows_per_block());
     } else {
-      p_.vector = 1, p_.group = kWarp, p_.unroll = 4, p_.spread = false;
+      // One wait after the other takes longer than all chunks: most results are loaded at once.
+      uint64_t steps = uint64_t(likely(ceil_div(p_.extent, loop::kChunk))) / loop::kLanes;
+      p_.vector = 1, p_.group = kWarp, p_.spread = false;
+      p_.unroll = static_cast<int>(std::clamp<uint64_t>(std::bit_floor(steps), 4, kMostFinishing));
       p_.blocks = ceil_div(p_.points, rows_per_block());
     }
   }
