@@ -57,8 +57,11 @@ Function find_entry(const Gpu& gpu, Module module, const Entry& entry) {
   Function made = nullptr;
   check(gpu.driver, gpu.driver.cuModuleGetFunction(&made, module, entry.name.c_str()),
         format("cuModuleGetFunction({})", entry.name));
-  constexpr int64_t kAlwaysThere = 48 << 10;  // more shared memory is to be asked for
-  if (entry.shared_bytes > kAlwaysThere)
+  // More shared memory is to be asked for, once for all sizes: what is asked last holds for all.
+  constexpr int64_t kAlwaysThere = 48 << 10;
+  int asked = 0;
+  gpu.driver.cuFuncGetAttribute(&asked, kFunctionSharedBytes, made);
+  if (entry.shared_bytes > std::max<int64_t>(asked, kAlwaysThere))
     check(gpu.driver,
           gpu.driver.cuFuncSetAttribute(made, kFunctionSharedBytes,
                                         static_cast<int>(entry.shared_bytes)),

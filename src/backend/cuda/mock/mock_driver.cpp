@@ -11,6 +11,7 @@ namespace tn::cuda {
 struct FunctionOfDriver {
   std::string name;
   const MockKernel* kernel;
+  int shared_bytes = 48 << 10;  // the most that a launch may have
 };
 struct GraphNodeOfDriver {
   std::vector<GraphNode> after;
@@ -32,6 +33,7 @@ struct StreamOfDriver {
 };
 struct ModuleOfDriver {
   std::string image;
+  std::map<std::string, Function> functions = {};
 };
 struct ContextOfDriver {};
 struct EventOfDriver {
@@ -315,8 +317,10 @@ void make_streams(Driver& d) {
   d.cuEventDestroy_v2 = [](EventHandle event) { return delete event, kSuccess; };
   d.cuEventSynchronize = [](EventHandle) { return mock().broken.load(); };
   d.cuLaunchKernel = [](Function f, unsigned blocks, unsigned, unsigned, unsigned threads, unsigned,
-                        unsigned, unsigned, Stream stream, void** params,
-                        void**) { return launch(f, blocks, threads, stream, params); };
+                        unsigned, unsigned shared_bytes, Stream stream, void** params, void**) {
+    if (shared_bytes > static_cast<unsigned>(f->shared_bytes)) return 1;
+    return launch(f, blocks, threads, stream, params);
+  };
 }
 
 void make_modules(Driver& d) {
@@ -325,14 +329,21 @@ void make_modules(Driver& d) {
     return mock().module;
   };
   d.cuModuleUnload = [](Module module) { return delete module, kSuccess; };
-  d.cuModuleGetFunction = [](Function* out, Module, const char* name) {
+  d.cuModuleGetFunction = [](Function* out, Module module, const char* name) {
     auto found = mock().kernels.find(name);
     if (found == mock().kernels.end()) return 500;
-    *out = kept(FunctionOfDriver{name, &found->second});
+    Function& known = module->functions[name];
+    if (!known) known = kept(FunctionOfDriver{name, &found->second});
+    *out = known;
     return kSuccess;
   };
-  d.cuFuncGetAttribute = [](int* out, int, Function) { return *out = 32, kSuccess; };
-  d.cuFuncSetAttribute = [](Function, int, int) { return kSuccess; };
+  d.cuFuncGetAttribute = [](int* out, int attribute, Function f) {
+    return *out = attribute == kFunctionSharedBytes ? f->shared_bytes : 32, kSuccess;
+  };
+  d.cuFuncSetAttribute = [](Function f, int attribute, int value) {
+    if (attribute == kFunctionSharedBytes) f->shared_bytes = value;
+    return kSuccess;
+  };
 }
 
 void make_graphs(Driver& d) {
