@@ -426,10 +426,10 @@ TEST_CASE("cuda: declarations are those of cuda.h") {
 #endif
 
 TEST_CASE("cuda: tiles are small where there are few results") {
-  constexpr int kAll[] = {0, 1, 2, 3, 4, 5, 6};
+  constexpr int kAll[] = {0, 1, 2, 3, 4, 5, 6, 7, 8};
   auto chosen = [&](int64_t m, int64_t n, int64_t shared_bytes = 228 << 10, int64_t k = 4096,
-                    int64_t block = 704) {
-    cuda::TiledProduct product{m, n, 1, k, block, {4, 8, 8, 16}};
+                    int64_t block = 704, bool is_plain = false) {
+    cuda::TiledProduct product{m, n, 1, k, block, {4, 8, 8, 16}, true, is_plain};
     return std::string(cuda::choose_form(kAll, product, 132, shared_bytes).name);
   };
   CHECK(chosen(128, 256) == "16");
@@ -442,6 +442,12 @@ TEST_CASE("cuda: tiles are small where there are few results") {
   CHECK(chosen(128, 256, 228 << 10, 784, 800) == "16deep");
   CHECK(chosen(128, 256, 228 << 10, 1276, 640) == "16deep");
   CHECK(chosen(128, 256, 228 << 10, 10, 32) == "16");
+  // Plain matrices whose sums are one block are brought whole, if all tiles fit at once.
+  CHECK(chosen(128, 256, 228 << 10, 784, 800, true) == "16whole");
+  CHECK(chosen(128, 256, 228 << 10, 10, 32, true) == "16whole");
+  CHECK(chosen(256, 784, 228 << 10, 128, 128, true) == "32whole");
+  CHECK(chosen(128, 256, 228 << 10, 1276, 640, true) == "16deep");
+  CHECK(chosen(256, 784, 48 << 10, 128, 128, true) == "32");
 }
 
 TEST_CASE("cuda: what lies side by side is copied 16 bytes at a time") {

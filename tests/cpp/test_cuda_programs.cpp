@@ -47,6 +47,8 @@ struct WithProducts {
     TN_ADD_ALL(16deep)
     TN_ADD_ALL(32)
     TN_ADD_ALL(64)
+    TN_ADD_ALL(16whole)
+    TN_ADD_ALL(32whole)
   }
   ~WithProducts() {
     cuda::form_of_tests = -1;
@@ -125,9 +127,24 @@ TEST_CASE("cuda programs: products do what comes after them") {
       [](const Behind& o) { return Tensors{o.product + o.bias, relu(o.product + o.bias)}; },
       [](const Behind& o) { return Tensors{where(o.h > 0, o.product, o.p)}; },
   };
-  for (int form : {0, 1, 6}) {
+  for (int form : {0, 1, 6, 7, 8}) {
     for (Results results : kDone) CHECK(kernels_behind(results, form) == 0);
     for (Results results : kLeft) CHECK(kernels_behind(results, form) == 1);
   }
   CHECK(kernels_behind(kDone[0], 2) == 1);  // a thread has too many results
+}
+
+TEST_CASE("cuda programs: a kernel has the most shared memory that one of its sizes wants") {
+  if (cuda::product_ptx().empty()) return;
+  WithProducts with;
+  cuda::form_of_tests = 7;
+  for (int64_t k : {1000, 640, 1000}) {
+    CAPTURE(k);
+    Tensor x = random::normal({20, k}, 0, 1, float32, random::key(5));
+    Tensor y = random::normal({k, 20}, 0, 1, float32, random::key(6));
+    Device gpu("cuda");
+    CHECK(bytes_of(matmul(x.to(gpu), y.to(gpu)).to(Device())) == bytes_of(matmul(x, y)));
+    CHECK(std::ranges::count(cuda::mock().log, "product_f32_16whole_kr") == 1);
+    cuda::mock().log.clear();
+  }
 }

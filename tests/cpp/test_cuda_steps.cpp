@@ -91,11 +91,11 @@ constexpr std::string_view kStep =
 /// Whether the product of a step does what is behind it: on an H200 its tiles are small enough.
 bool finishes(const Step& step) {
   if (!cuda::tail_program_of(step)) return false;
-  constexpr int kAll[] = {0, 1, 2, 3, 4, 5, 6};
+  constexpr int kAll[] = {0, 1, 2, 3, 4, 5, 6, 7, 8};
   const loop::Kernel& behind = *step.kernel()->kernel;  // over batch, rows and columns
   int64_t m = behind.axes[1].extent.value(), n = behind.axes[2].extent.value();
   int64_t k = step.library()->in[0]->elements / m;
-  cuda::TiledProduct product{m, n, 1, k, loop::product_depth(k), {4, 8, 8, 16, true}, true};
+  cuda::TiledProduct product{m, n, 1, k, loop::product_depth(k), {4, 8, 8, 16, true}, true, true};
   const TileForm& form = cuda::choose_form(kAll, product, 132, 228 << 10);
   return form.each_m * form.each_n <= kTailMostResults;
 }

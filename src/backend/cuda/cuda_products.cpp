@@ -2,6 +2,7 @@
 #include "backend/cuda/cuda_products.h"
 
 #include <algorithm>
+#include <climits>
 
 #include "backend/cuda/own_kernels.h"
 #include "backend/cuda/prebuilt/prebuilt.h"
@@ -31,6 +32,16 @@ struct OwnProduct {
   int64_t m, n, k, block;
   WalkedAxes rows, columns, inner, batch;
   int32_t left_way, right_way;
+  TailProgram tail;
+};
+
+/// As in prebuilt/whole_products.cuh.
+struct OwnWholeProduct {
+  const void* left;
+  const void* right;
+  void* out;
+  int32_t m, n, k, left_vectors, right_vectors;
+  int64_t left_row, left_k, right_column, right_k;
   TailProgram tail;
 };
 
@@ -126,12 +137,32 @@ bool is_plain(const OwnProduct& p) {
   return is_one(p.rows) && is_one(p.columns) && is_one(p.inner);
 }
 
+OwnWholeProduct whole_of(const OwnProduct& p) {
+  constexpr int last = kDims - 1;
+  auto size = [](int64_t count) { return static_cast<int32_t>(count); };
+  return {p.left,
+          p.right,
+          p.out,
+          size(p.m),
+          size(p.n),
+          size(p.k),
+          p.left_way >= kVectorsAcross,
+          p.right_way >= kVectorsAcross,
+          p.rows.a[last],
+          p.inner.a[last],
+          p.columns.b[last],
+          p.inner.b[last],
+          p.tail};
+}
+
 void run_own(OwnProduct& p, DType type, int64_t batches) {
-  static constexpr int kAll[] = {0, 1, 2, 3, 4, 5, 6}, kSome[] = {0, 2};
+  static constexpr int kAll[] = {0, 1, 2, 3, 4, 5, 6, 7, 8}, kSome[] = {0, 2};
   std::span<const int> forms = type == DType::f32 ? std::span<const int>(kAll) : kSome;
   int sum = std::max(static_cast<int>(size_of(type)), 4);
   TiledProduct product{p.m, p.n, batches, p.k, p.block, {sum, 8, 8, 16, true}};  // of ProductTiles
   product.has_all = type == DType::f32;
+  product.is_plain =
+      product.has_all && is_plain(p) && batches == 1 && p.m <= INT_MAX / 2 && p.n <= INT_MAX / 2;
   product.left_way = static_cast<TileWay>(p.left_way);
   product.right_way = static_cast<TileWay>(p.right_way);
   const Gpu& gpu = *call_place.gpu;
@@ -144,7 +175,10 @@ void run_own(OwnProduct& p, DType type, int64_t batches) {
     PieceLayout layout = layout_of(form, product);
     name += format("_{}{}", layout.left_by_rows ? "r" : "k", layout.right_by_rows ? "r" : "k");
   }
-  launch_own(product_ptx(), name, tiles_of(form, product), bytes_of(form, product), &p);
+  int64_t tiles = tiles_of(form, product), bytes = bytes_of(form, product);
+  if (!form.is_whole) return launch_own(product_ptx(), name, tiles, bytes, &p);
+  OwnWholeProduct whole = whole_of(p);
+  launch_own(product_ptx(), name, tiles, bytes, &whole);
 }
 
 /// Whether cuBLASLt may do what comes after the product. It rounds once: of wider types, where that

@@ -13,6 +13,7 @@ int64_t tiles_of(const TileForm& form, const TiledProduct& product) {
 
 PieceLayout layout_of(const TileForm& form, const TiledProduct& product) {
   auto by_rows = [&](TileWay way) {
+    if (form.is_whole) return way == kAcross || way == kVectorsAcross;
     bool is_copied = product.has_all && (way == kVectorsAcross || way == kVectorsAlongK);
     return is_copied ? way == kVectorsAcross : lies_by_rows(form);
   };
@@ -21,8 +22,18 @@ PieceLayout layout_of(const TileForm& form, const TiledProduct& product) {
 
 int64_t bytes_of(const TileForm& form, const TiledProduct& product) {
   PieceLayout layout = layout_of(form, product);
+  if (form.is_whole)
+    return whole_bytes(form, static_cast<int>(product.k), layout.left_by_rows,
+                       layout.right_by_rows);
   return tile_bytes(form, product.sizes, product.k > product.block, layout.left_by_rows,
                     layout.right_by_rows);
+}
+
+/// Whether a form that is whole can compute a product, with all tiles of a multiprocessor at once.
+static bool fits_whole(const TileForm& form, const TiledProduct& product, int64_t tiles,
+                       int64_t shared_bytes) {
+  bool is_one_block = product.k <= kWholeDepth && product.k <= product.block;
+  return product.is_plain && is_one_block && tiles * bytes_of(form, product) <= shared_bytes;
 }
 
 const TileForm& choose_form(std::span<const int> forms, const TiledProduct& product,
@@ -31,9 +42,11 @@ const TileForm& choose_form(std::span<const int> forms, const TiledProduct& prod
   constexpr int64_t kOwnBytes = 1024;  // of the driver, in each block
   auto cycles = [&](int number) {
     const TileForm& form = kTileForms[number];
+    int64_t tiles = blocks_for(tiles_of(form, product), multiprocessors);  // of each
+    if (form.is_whole && !fits_whole(form, product, tiles, shared_bytes - tiles * kOwnBytes))
+      return INT64_MAX;
     bool cuts_blocks = product.block < product.k && product.block % form.depth != 0;
     if (cuts_blocks || bytes_of(form, product) + kOwnBytes > shared_bytes) return INT64_MAX;
-    int64_t tiles = blocks_for(tiles_of(form, product), multiprocessors);  // of each
     int64_t depth = blocks_for(product.k, form.depth) * form.depth;
     return std::max<int64_t>(tiles * form.cost, form.alone) * depth;
   };

@@ -15,11 +15,12 @@ inline int form_of_tests = -1;
 struct TiledProduct {
   int64_t m, n, batches, k, block;
   TileSizes sizes;
-  bool has_all = false;  // kernels for pieces of operands that lie either way
+  bool has_all = false;   // kernels for pieces of operands that lie either way
+  bool is_plain = false;  // of two matrices of f32, whose sizes fit 32 bits
   TileWay left_way = kAcross, right_way = kAcross;
 };
 /// How the pieces of the operands lie in shared memory: as the operands do where those are copied
-/// 16 bytes at a time, if there are kernels for that.
+/// 16 bytes at a time, if there are kernels for that; in forms that are whole always.
 struct PieceLayout {
   bool left_by_rows, right_by_rows;
 };

@@ -2,6 +2,7 @@
 // multiply-adds with ascending k, restarted at K blocks (loop/reduction_tree.h), so the bits are
 // the CPU's. The build compiles this to PTX (cmake/prebuilt.cmake).
 #include "backend/cuda/prebuilt/product_tiles.cuh"
+#include "backend/cuda/prebuilt/whole_products.cuh"
 
 constexpr int kDims = 4;
 
@@ -81,6 +82,11 @@ struct ProductTiles {
   KERNEL(name##_rk, T, Form, true, false) \
   KERNEL(name##_kr, T, Form, false, true) \
   KERNEL(name##_kk, T, Form, false, false)
+#define WHOLE_KERNELS(name, Form)                             \
+  TN_WHOLE_KERNEL(product_f32_##name##_rr, Form, true, true)  \
+  TN_WHOLE_KERNEL(product_f32_##name##_rk, Form, true, false) \
+  TN_WHOLE_KERNEL(product_f32_##name##_kr, Form, false, true) \
+  TN_WHOLE_KERNEL(product_f32_##name##_kk, Form, false, false)
 #define KERNELS(name, T)  \
   KERNEL(name##_16, T, 0) \
   KERNEL(name##_64, T, 2)
@@ -92,6 +98,8 @@ ALL_KERNELS(f32_64, F32, 2)
 ALL_KERNELS(f32_128x64, F32, 3)
 ALL_KERNELS(f32_128, F32, 4)
 ALL_KERNELS(f32_128x256, F32, 5)
+WHOLE_KERNELS(16whole, 7)
+WHOLE_KERNELS(32whole, 8)
 KERNELS(f64, F64)
 KERNELS(f16, F16)
 KERNELS(bf16, BF16)

@@ -3,7 +3,7 @@
 // ascending k, restarted at blocks of the sum whose results are added in order, as on the CPU.
 #include "backend/cuda/prebuilt/gpu_copies.h"
 #include "backend/cuda/prebuilt/gpu_numbers.h"
-#include "backend/cuda/prebuilt/product_tails.h"
+#include "backend/cuda/prebuilt/product_tail_steps.cuh"
 #include "backend/cuda/prebuilt/tile_forms.h"
 
 #define TN_INLINE __attribute__((always_inline))
@@ -14,11 +14,13 @@ struct alignas(sizeof(Sum) * Count) SumVector {
   Sum at[Count];
 };
 #if defined(__NVPTX__)
+/// A place in shared memory.
+using NearPlace = uint32;
+inline NearPlace place_of(const void* at) { return shared_address(at); }
 // LLVM would load the elements one by one.
 template <int Count, class Sum>
-TN_INLINE inline SumVector<Sum, Count> load_vector(const Sum* from) {
+TN_INLINE inline SumVector<Sum, Count> load_vector_at(NearPlace place) {
   SumVector<Sum, Count> made;
-  uint32 place = shared_address(from);
   if constexpr (sizeof(Sum) * Count == 4) {
     uint32 a;
     asm volatile("ld.shared.u32 %0, [%1];" : "=r"(a) : "r"(place) : "memory");
@@ -44,13 +46,19 @@ TN_INLINE inline SumVector<Sum, Count> load_vector(const Sum* from) {
   return made;
 }
 #else
+using NearPlace = const char*;
+inline NearPlace place_of(const void* at) { return static_cast<const char*>(at); }
 template <int Count, class Sum>
-inline SumVector<Sum, Count> load_vector(const Sum* from) {
+inline SumVector<Sum, Count> load_vector_at(NearPlace from) {
   SumVector<Sum, Count> made;
   __builtin_memcpy(&made, from, sizeof made);
   return made;
 }
 #endif
+template <int Count, class Sum>
+TN_INLINE inline SumVector<Sum, Count> load_vector(const Sum* from) {
+  return load_vector_at<Count, Sum>(place_of(from));
+}
 
 /// `x`. What is computed from it is computed where it is used: kept in registers, it would take
 /// those of the sums.
@@ -460,28 +468,9 @@ struct TileLoop {
         room.base.column + first_column() + Right::apart(j));
   }
 
-  TN_INLINE static float tail_step(const TailStep& step, float x, float y, float o) {
-    switch (step.op) {
-      case kTailAdd:
-        return x + o;
-      case kTailMultiply:
-        return x * o;
-      case kTailSubtract:
-        return x - o;
-      case kTailSubtractFrom:
-        return o - x;
-      case kTailLargest:
-        return x > o || x != x ? x : o;
-      case kTailKeepAbove:
-        return step.least < y ? x : o;
-      default:
-        return o;
-    }
-  }
-
   TN_INLINE void store_with_tail(bool is_first) {
     const TailProgram& tail = problem.p.tail;
-    float x[kResults], y[kResults], loaded[kTailLoads][kResults];
+    float x[kResults], loaded[kTailLoads][kResults];
     TN_UNROLL
     for (int l = 0; l < kTailLoads; ++l) {
       const TailLoad& load = tail.load[l];
@@ -491,24 +480,11 @@ struct TileLoop {
       });
     }
     for_results([&](int e, int64 row, int64 column) TN_INLINE {
-      x[e] = total_at(e / kEachN, e % kEachN, is_first), y[e] = 0;
+      x[e] = total_at(e / kEachN, e % kEachN, is_first);
       if (tail.keeps_product && row < problem.p.m && column < problem.p.n)
         room.base.out[row * problem.p.n + column] = x[e];
     });
-    TN_UNROLL_BY(1)
-    for (int s = 0; s < tail.steps; ++s) {
-      const TailStep step = tail.step[s];
-      TN_UNROLL
-      for (int e = 0; e < kResults; ++e) {
-        float o = step.operand == kTailNumber ? step.number : y[e];
-        TN_UNROLL
-        for (int l = 0; l < kTailLoads; ++l)
-          if (step.operand == l) o = loaded[l][e];
-        float made = tail_step(step, step.is_beside ? y[e] : x[e], y[e], o);
-        x[e] = step.is_beside ? x[e] : made;
-        y[e] = step.is_beside ? made : y[e];
-      }
-    }
+    run_tail(tail, x, loaded);
     for_results([&](int e, int64 row, int64 column) TN_INLINE {
       if (row < problem.p.m && column < problem.p.n) tail.out[row * problem.p.n + column] = x[e];
     });
