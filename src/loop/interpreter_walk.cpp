@@ -48,12 +48,12 @@ void fill(const BlockProgram& program, const Access& access, const Block& block,
     using T = decltype(zero);
     const T* src = static_cast<const T*>(buffer);
     T* out = static_cast<T*>(dst);
+    const MoveFns* move = !mask && sizeof(T) <= 8 ? &moves(access.size) : nullptr;
     walk(program, access, block, [&](int64_t at, int64_t offset, int64_t n, int64_t stride) {
       if (!mask && stride == 1)
         return (void)std::memcpy(out + at, src + offset, static_cast<size_t>(n) * sizeof(T));
-      if (!mask && sizeof(T) <= 8)
-        return stride == 0 ? moves(access.size).repeat(out + at, src + offset, n)
-                           : moves(access.size).take(out + at, src + offset, n, stride);
+      if (move && stride == 0) return move->repeat(out + at, src + offset, n);
+      if (move) return move->take(out + at, src + offset, n, stride);
       for (int64_t i = 0; i < n; ++i)
         out[at + i] = !mask || mask[at + i] ? src[offset + i * stride] : T{};
     });
@@ -105,14 +105,15 @@ void spill(const BlockProgram& program, const Access& access, const Block& block
     using T = decltype(zero);
     T* out = static_cast<T*>(buffer);
     const T* in = static_cast<const T*>(src);
+    const MoveFns* move = sizeof(T) <= 8 ? &moves(access.size) : nullptr;
     walk(program, access, block, [&](int64_t at, int64_t offset, int64_t n, int64_t stride) {
       if (mask) {
         for (int64_t i = 0; i < n; ++i)
           if (mask[at + i]) out[offset + i * stride] = in[at + i];
       } else if (stride == 1) {
         std::memcpy(out + offset, in + at, static_cast<size_t>(n) * sizeof(T));
-      } else if (sizeof(T) <= 8) {
-        moves(access.size).put(out + offset, in + at, n, stride);
+      } else if (move) {
+        move->put(out + offset, in + at, n, stride);
       } else {
         for (int64_t i = 0; i < n; ++i) out[offset + i * stride] = in[at + i];
       }
