@@ -31,6 +31,7 @@ MachinesTransport::MachinesTransport(MpiLink& link, std::shared_ptr<WorldMemory>
                                      Members members)
     : SharedTransport(std::move(memory), place), link_(link), members_(std::move(members)) {
   find_seats();
+  record().number = rank();
 }
 
 MachinesTransport::MachinesTransport(MpiLink& link, std::shared_ptr<WorldMemory> memory, int place,

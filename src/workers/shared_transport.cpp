@@ -14,6 +14,7 @@
 #include "ir/place.h"
 #include "plan/run_places.h"
 #include "tenon/distributed.h"
+#include "workers/circular_waits.h"
 #include "workers/rank_fold.h"
 #include "workers/worker_watch.h"
 
@@ -68,6 +69,7 @@ SharedTransport::SharedTransport(std::shared_ptr<WorldMemory> memory, int rank)
   invariant(rank >= 0 && rank < size_, "workers: rank {} of {}", rank, size_);
   may_spin_ = size_ <= static_cast<int>(std::thread::hardware_concurrency());
   for (int k = 0; k < size_; ++k) in_world_.push_back(k);
+  record().number = rank;
 }
 
 SharedTransport::SharedTransport(std::shared_ptr<WorldMemory> memory, int rank,
@@ -135,6 +137,8 @@ std::unique_lock<std::mutex> SharedTransport::begin_call() {
     fail(Hint{"start processes with the method 'spawn' of multiprocessing"},
          "workers: this process is a fork of a worker, and cannot call the others");
   std::unique_lock lock(mutex_);
+  static thread_local bool is_known = false;
+  if (!std::exchange(is_known, true)) ++record_in_world().threads;
   if (world_->has_failed()) fail_with_others();
   return lock;
 }
@@ -370,6 +374,8 @@ void SharedTransport::wait(int other, std::atomic<uint32_t>& word, std::atomic<u
   while (may_spin_ && Clock::now() - began < kSpin)
     for (int i = 0; i < 32; ++i, pause())
       if (reached(word.load(std::memory_order_acquire))) return;
+  ShownWait shown(*world_, in_world_[static_cast<size_t>(rank_)],
+                  in_world_[static_cast<size_t>(other)]);
   sleepers.fetch_add(1);
   auto woken = [&] {
     bool has_ended = world_->record(in_world_[static_cast<size_t>(other)]).ended.load();
@@ -384,6 +390,7 @@ void SharedTransport::wait(int other, std::atomic<uint32_t>& word, std::atomic<u
   try {
     while (!woken()) {
       stop_if_asked();
+      if (shown.is_circular()) fail_all(shown.text());
       if (Clock::now() - began > collective_timeout()) fail_late();
     }
   } catch (...) {

@@ -56,6 +56,10 @@ struct WorkerRecord {
   uint64_t given[kShownValues] = {};  // hashes of the first values that the current call was given
   PublishedCall in_group;             // of the world: the last collective of a smaller group
   std::atomic<uint32_t> is_in_group = 0;  // that was the last of all
+  // Of the world:
+  int32_t number = 0;                 // of the worker, among those of all machines
+  std::atomic<uint32_t> threads = 0;  // of the process that have made calls
+  std::atomic<uint64_t> waits = 0;    // for whom it waits: see circular_waits.h
 };
 
 /// Whether two workers do the same with a value that is made alike, whatever the number of the call
