@@ -14,9 +14,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <optional>
+#include <span>
 #include <thread>
 
 #include "base/error.h"
+#include "cli/launch_output.h"
 #include "workers/shared_transport.h"
 
 extern char** environ;
@@ -91,10 +93,13 @@ class Launch {
         memory_(WorldMemory::make(request.size)) {}
 
   int run() {
+    BrokenPipesIgnored ignored;
+    if (request_.size > 1)
+      for (int rank = 0; rank < request_.size; ++rank) open_outputs();
     for (int rank = 0; rank < request_.size; ++rank) start(rank);
     while (running_ > 0) {
       pass_signal_on();
-      if (!reap()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      if (!reap()) forward_output(outputs_, std::chrono::milliseconds(5));
       if (deadline_ && Clock::now() > *deadline_) end_harder();
     }
     return code_;
@@ -109,6 +114,7 @@ class Launch {
   void start(int rank) {
     std::vector<std::string> variables = environment_of(rank, request_, memory_->file(), restart_);
     std::vector<char*> words = pointers_to(request_.command), names = pointers_to(variables);
+    int out = given_output(rank, STDOUT_FILENO), errors = given_output(rank, STDERR_FILENO);
     pid_t launcher = getpid(), child = fork();
     if (child < 0) {
       int error = errno;
@@ -120,11 +126,30 @@ class Launch {
       prctl(PR_SET_PDEATHSIG, SIGKILL);
       bool is_alone = getppid() != launcher;
       if (is_alone || fcntl(memory_->file(), F_SETFD, 0) < 0) _exit(kCannotStart);
+      if (out >= 0) dup2(out, STDOUT_FILENO);
+      if (errors >= 0) dup2(errors, STDERR_FILENO);
       execvpe(words[0], words.data(), names.data());
       _exit(kCannotStart);
     }
     children_.push_back(child);
+    for (LaunchOutput& output : outputs_of(rank)) output.close_given();
     ++running_;
+  }
+
+  /// Of one worker: one for both streams, if they are one file.
+  void open_outputs() {
+    outputs_.push_back(LaunchOutput::to(STDOUT_FILENO));
+    if (!is_joined_) outputs_.push_back(LaunchOutput::to(STDERR_FILENO));
+  }
+  std::span<LaunchOutput> outputs_of(int rank) {
+    if (outputs_.empty()) return {};
+    size_t each = is_joined_ ? 1 : 2;
+    return std::span(outputs_).subspan(static_cast<size_t>(rank) * each, each);
+  }
+  int given_output(int rank, int stream) {
+    std::span<LaunchOutput> own = outputs_of(rank);
+    if (own.empty()) return -1;
+    return (stream == STDOUT_FILENO ? own.front() : own.back()).given();
   }
 
   void pass_signal_on() {
@@ -158,6 +183,7 @@ class Launch {
       int status = 0;
       if (!child || waitpid(child, &status, WNOHANG) <= 0) continue;
       child = 0, --running_;
+      for (LaunchOutput& output : outputs_of(rank)) output.finish();
       ended(rank, status);
       return true;
     }
@@ -194,6 +220,8 @@ class Launch {
   void (*report_)(const std::string&);
   std::shared_ptr<WorldMemory> memory_;
   std::vector<pid_t> children_;
+  const bool is_joined_ = is_one_file(STDOUT_FILENO, STDERR_FILENO);
+  std::vector<LaunchOutput> outputs_;
   int running_ = 0, code_ = 0;
   bool is_stopping_ = false, is_terminated_ = false;
   std::optional<Clock::time_point> deadline_;

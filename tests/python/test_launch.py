@@ -1,0 +1,90 @@
+"""`tenon launch`: what workers print, modules as programs, and processes that workers start."""
+
+import os
+import pty
+import re
+import select
+import subprocess
+import sys
+import textwrap
+
+LAUNCH = [sys.executable, "-m", "tenon", "launch"]
+
+
+def written(tmp_path, program):
+    path = tmp_path / "program.py"
+    path.write_text("import os, sys\nrank = int(os.environ['TENON_RANK'])\n"
+                    + textwrap.dedent(program))
+    return str(path)
+
+
+def launched(*words, **options):
+    return subprocess.run([*LAUNCH, *words], stdout=subprocess.PIPE, text=True, timeout=120,
+                          **options)
+
+
+def test_lines_arrive_whole(tmp_path):
+    program = """
+    for i in range(300):
+        for part in (f"{rank} ", "x" * 3000, f" {i}", "\\n"):
+            os.write(1 + i % 2, part.encode())
+    os.write(1, f"{rank} rest".encode())
+    """
+    done = launched("-n", "3", written(tmp_path, program), stderr=subprocess.STDOUT)
+    assert done.returncode == 0
+    lines = re.split(r"\n|(?<=rest)(?=\d)", done.stdout)
+    for rank in range(3):
+        own = [line for line in lines if line.startswith(f"{rank} ")]
+        assert own == [f"{rank} {'x' * 3000} {i}" for i in range(300)] + [f"{rank} rest"]
+
+
+def test_both_streams_have_their_targets(tmp_path):
+    program = "print('out', rank)\nprint('err', rank, file=sys.stderr)\nsys.exit(3 * rank)"
+    done = launched("-n", "2", written(tmp_path, program), stderr=subprocess.PIPE)
+    assert done.returncode == 3
+    assert sorted(done.stdout.splitlines()) == ["out 0", "out 1"]
+    lines = done.stderr.splitlines()
+    end = "tenon: worker 1 ended with code 3"
+    assert sorted(lines) == ["err 0", "err 1", end] and lines.index("err 1") < lines.index(end)
+
+
+def test_a_prompt_arrives_before_its_answer(tmp_path):
+    program = """
+    if rank == 0:
+        os.write(1, b"name? ")
+        print("hello", sys.stdin.readline())
+    """
+    command = [*LAUNCH, "-n", "2", written(tmp_path, program)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as launcher:
+        assert launcher.stdout.read(6) == b"name? "
+        launcher.stdin.write(b"me\n")
+        launcher.stdin.close()
+        assert launcher.stdout.read() == b"hello me\n\n"
+    assert launcher.returncode == 0
+
+
+def test_a_reader_that_leaves_ends_the_workers(tmp_path):
+    program = "while True:\n    os.write(1, b'line\\n')"
+    command = [*LAUNCH, "-n", "2", written(tmp_path, program)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as launcher:
+        assert launcher.stdout.readline() == b"line\n"
+        launcher.stdout.close()
+        assert launcher.wait(60) != 0
+
+
+def test_on_a_terminal_workers_print_to_terminals(tmp_path):
+    program = "print(rank, sys.stdout.isatty(), sys.stderr.isatty(), os.get_terminal_size(1))"
+    here, there = pty.openpty()
+    command = [*LAUNCH, "-n", "2", written(tmp_path, program)]
+    with subprocess.Popen(command, stdout=there, stderr=there) as launcher:
+        os.close(there)
+        text = b""
+        while select.select([here], [], [], 60)[0]:
+            try:
+                text += os.read(here, 4096)
+            except OSError:  # all have closed it
+                break
+    os.close(here)
+    assert launcher.returncode == 0
+    size = "os.terminal_size(columns=0, lines=0)"
+    assert sorted(text.decode().split("\r\n")) == ["", f"0 True True {size}", f"1 True True {size}"]
