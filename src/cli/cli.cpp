@@ -55,7 +55,7 @@ int run_command_line(std::vector<std::string> args, const Host& host) {
   app.require_subcommand(1);
   app.footer(kFooter);
   add_compile(app, host, args);
-  add_launch(app, host);
+  add_launch(app, host, args);
   for (auto add : {add_run, add_inspect, add_bench, add_export, add_show, add_opt, add_cache,
                    add_env, add_doctor})
     add(app);

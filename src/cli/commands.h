@@ -15,7 +15,8 @@ void add_env(CLI::App& app);
 void add_export(CLI::App& app);
 void add_gen(CLI::App& app);
 void add_inspect(CLI::App& app);
-void add_launch(CLI::App& app, const Host& host);
+/// `args`: of the whole command, where `-m MODULE` becomes the program that runs the module.
+void add_launch(CLI::App& app, const Host& host, std::vector<std::string>& args);
 void add_opt(CLI::App& app);
 void add_run(CLI::App& app);
 void add_show(CLI::App& app);

@@ -22,6 +22,21 @@ std::vector<std::string> command_of(const std::vector<std::string>& words,
   return command;
 }
 
+/// `-m MODULE`, and all that follows it, is for the interpreter. It may stand behind options of the
+/// launcher, which have values.
+void read_module(std::vector<std::string>& args, const std::string& python) {
+  if (args.empty() || args[0] != "launch") return;
+  for (size_t i = 1; i < args.size() && args[i].starts_with('-') && args[i] != "--"; ++i) {
+    if (args[i] == "-m") {
+      args.insert(args.begin() + static_cast<std::ptrdiff_t>(i), python);
+      return;
+    }
+    bool has_value =
+        args[i].starts_with("--") ? args[i].find('=') != args[i].npos : args[i].size() > 2;  // -n4
+    if (!has_value) ++i;
+  }
+}
+
 constexpr int kMostWorkers = 256;
 
 /// "4", or "2:8": as many as there can be, and at least two after failures. Gives what is wrong.
@@ -45,7 +60,8 @@ std::string read_workers(const std::string& text, workers::LaunchRequest& reques
 
 }  // namespace
 
-void add_launch(CLI::App& app, const Host& host) {
+void add_launch(CLI::App& app, const Host& host, std::vector<std::string>& args) {
+  read_module(args, python_of(host));
   struct Options {
     std::string workers, hosts, hostfile;
     workers::LaunchRequest request;
@@ -63,7 +79,8 @@ void add_launch(CLI::App& app, const Host& host) {
   auto* hosts = launch->add_option("--hosts", options->hosts, "Machines, as in a:2,b:2, by mpirun");
   launch->add_option("--hostfile", options->hostfile, "A file with a machine per line, as in a:2")
       ->excludes(hosts);
-  launch->add_option("command", request.command, "The program and its arguments")->required();
+  launch->add_option("command", request.command, "The program and its arguments, or -m MODULE")
+      ->required();
   launch->positionals_at_end();
   launch->prefix_command();
   launch->callback([options, python = python_of(host)] {

@@ -88,3 +88,16 @@ def test_on_a_terminal_workers_print_to_terminals(tmp_path):
     assert launcher.returncode == 0
     size = "os.terminal_size(columns=0, lines=0)"
     assert sorted(text.decode().split("\r\n")) == ["", f"0 True True {size}", f"1 True True {size}"]
+
+
+def test_a_module_as_the_program(tmp_path):
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "program.py").write_text(
+        "import os, sys\nprint(__name__, os.environ['TENON_RANK'], sys.argv[1:])\n")
+    for options in (["-n", "2"], ["-n2", "--threads=1"], ["--workers=2", "--threads", "1"]):
+        done = launched(*options, "-m", "package.program", "-n", "7", "--help", "-m", cwd=tmp_path)
+        assert done.returncode == 0
+        words = ["-n", "7", "--help", "-m"]
+        assert sorted(done.stdout.splitlines()) == [f"__main__ {r} {words}" for r in range(2)]
