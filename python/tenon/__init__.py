@@ -404,6 +404,8 @@ for _name, _near in _core._stray_variables():
     import warnings as _warnings
 
     _warnings.warn(f"unknown environment variable {_name}; did you mean {_near}?", stacklevel=2)
+if _core._is_worker():  # what it starts is none, and gets the variables from here
+    _os.environ["TENON_WORKER_PROCESS"] = str(_os.getpid())
 if _os.environ.get("TENON_WATCH", "0") not in ("", "0"):
     from .watching.door import open_door as _open_door
 

@@ -55,6 +55,7 @@ constexpr std::array kVariables = {
     Variable{"TENON_SIZE", "the number of workers; set by `tenon launch`"},
     Variable{"TENON_TRACE", "5:FOLDER: set by python -m tenon.trace for the program it runs"},
     Variable{"TENON_WORLD_MEMORY", "the memory that workers share; set by `tenon launch`"},
+    Variable{"TENON_WORKER_PROCESS", "the process of this worker; others are none; set by workers"},
     Variable{"TENON_WATCH", "1: tenon.top and tenon.trace may attach to the process"},
 };
 

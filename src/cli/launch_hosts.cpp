@@ -64,6 +64,7 @@ std::vector<std::string> command_of(const LaunchRequest& request, int size) {
       std::string_view name = std::string_view(*entry).substr(0, std::strcspn(*entry, "="));
       bool is_own = name.starts_with("TENON_") || name.starts_with("PYTHON") || name == "PATH" ||
                     name == "LD_LIBRARY_PATH";
+      if (name == "TENON_WORKER_PROCESS") continue;  // of the launcher's parent
       if (is_own) words.insert(words.end(), {"-x", std::string(name)});
     }
   }

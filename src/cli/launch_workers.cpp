@@ -61,8 +61,9 @@ std::vector<std::string> environment_of(int rank, const LaunchRequest& request, 
   for (char** entry = environ; *entry; ++entry) {
     std::string_view text = *entry;
     std::string_view name = text.substr(0, text.find('='));
-    constexpr std::string_view kOwn[] = {"TENON_RANK", "TENON_SIZE", "TENON_WORLD_MEMORY",
-                                         "TENON_RESTART", "TENON_LAUNCH_TIME"};
+    constexpr std::string_view kOwn[] = {"TENON_RANK",         "TENON_SIZE",
+                                         "TENON_WORLD_MEMORY", "TENON_RESTART",
+                                         "TENON_LAUNCH_TIME",  "TENON_WORKER_PROCESS"};
     if (!std::ranges::count(kOwn, name)) variables.emplace_back(text);
   }
   auto add = [&](const char* name, int value) {

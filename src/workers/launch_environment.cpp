@@ -1,5 +1,7 @@
 #include "workers/launch_environment.h"
 
+#include <unistd.h>
+
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
@@ -47,9 +49,7 @@ LaunchEnvironment by_tenon(int rank, int size) {
   return {LaunchEnvironment::By::tenon, rank, size, file, {}, {}};
 }
 
-}  // namespace
-
-LaunchEnvironment find_launch() {
+LaunchEnvironment named_launch() {
   int rank = number_variable("TENON_RANK"), size = number_variable("TENON_SIZE");
   if (rank >= 0 || size >= 0) return by_tenon(rank, size);
   for (const MpiLauncher& launcher : kLaunchers) {
@@ -68,6 +68,18 @@ LaunchEnvironment find_launch() {
          "way to exchange tensors",
          rank, size);
   return {};
+}
+
+}  // namespace
+
+/// What a worker starts inherits its variables, and would make its calls a second time.
+LaunchEnvironment find_launch() {
+  LaunchEnvironment launch = named_launch();
+  if (launch.by == LaunchEnvironment::By::nobody) return launch;
+  int owner = number_variable("TENON_WORKER_PROCESS"), self = getpid();
+  if (owner >= 0 && owner != self) return {};
+  if (owner < 0) setenv("TENON_WORKER_PROCESS", format("{}", self).c_str(), 1);
+  return launch;
 }
 
 }  // namespace tn::workers

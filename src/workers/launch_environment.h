@@ -15,7 +15,8 @@ struct LaunchEnvironment {
 };
 
 /// In this order: TENON_RANK, OMPI_COMM_WORLD_RANK, PMI_RANK, SLURM_PROCID, RANK. Fails where a
-/// launcher has started several workers and Tenon knows no way between them.
+/// launcher has started several workers and Tenon knows no way between them. The process that asks
+/// first is the worker; those that it starts are not, which TENON_WORKER_PROCESS tells them.
 LaunchEnvironment find_launch();
 
 }  // namespace tn::workers

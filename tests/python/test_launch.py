@@ -101,3 +101,42 @@ def test_a_module_as_the_program(tmp_path):
         assert done.returncode == 0
         words = ["-n", "7", "--help", "-m"]
         assert sorted(done.stdout.splitlines()) == [f"__main__ {r} {words}" for r in range(2)]
+
+
+def test_what_a_worker_starts_is_no_worker(tmp_path):
+    program = """
+    import multiprocessing, subprocess
+    import tenon as tn
+    child = "import tenon as tn; w = tn.distributed.init(); print(w.rank(), w.size())"
+    def spawned():
+        world = tn.distributed.init()
+        print("spawned", world.rank(), world.size(), tn.Mesh(data=3).shape)
+    if __name__ == "__main__":
+        options = {"check": True, "capture_output": True, "text": True}
+        before = subprocess.run([sys.executable, "-c", child], **options).stdout
+        world = tn.distributed.init()
+        after = subprocess.run([sys.executable, "-c", child], env=dict(os.environ), **options)
+        print(world.rank(), world.size(), before.strip(), after.stdout.strip())
+        process = multiprocessing.get_context("spawn").Process(target=spawned)
+        process.start(), process.join()
+        tn.distributed.barrier()
+    """
+    done = launched("-n", "2", written(tmp_path, program))
+    assert done.returncode == 0
+    want = ["0 2 0 1 0 1", "1 2 0 1 0 1", *["spawned 0 1 {'data': 3}"] * 2]
+    assert sorted(done.stdout.splitlines()) == want
+
+
+def test_a_worker_can_launch_others(tmp_path):
+    inner = tmp_path / "inner.py"
+    inner.write_text("import tenon as tn\nprint(tn.distributed.init())\n")
+    program = f"""
+    import subprocess
+    import tenon as tn
+    if tn.distributed.init().rank() == 0:
+        subprocess.run({[*LAUNCH, "-n", "2", str(inner)]}, check=True)
+    """
+    done = launched("-n", "2", written(tmp_path, program))
+    assert done.returncode == 0
+    want = [f"<workers 'world': rank {rank} of 2>" for rank in range(2)]
+    assert sorted(done.stdout.splitlines()) == want

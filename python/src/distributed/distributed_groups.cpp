@@ -3,6 +3,7 @@
 
 #include "core.h"
 #include "tenon/distributed.h"
+#include "workers/launch_environment.h"
 
 namespace tn::python {
 namespace {
@@ -33,6 +34,15 @@ nb::object recv_like(nb::handle x, int from, const Group& group) {
   return wrapped(distributed::recv_like(self_tensor(x.ptr()), from, group));
 }
 
+/// Whether this process was started as a worker. What it starts from now on knows that it is none.
+bool is_worker() {
+  try {
+    return workers::find_launch().by != workers::LaunchEnvironment::By::nobody;
+  } catch (const Error&) {
+    return false;  // whoever asks for the workers is told
+  }
+}
+
 void barrier(const Group& group) {
   UserCall call;
   nb::gil_scoped_release free;
@@ -57,6 +67,7 @@ void bind_distributed(nb::module_& m) {
       .def("__repr__", [](const Group& g) {
         return format("<workers '{}': rank {} of {}>", g.name(), g.rank(), g.size());
       });
+  m.def("_is_worker", is_worker);
   m.def("_init_workers", [] {
     UserCall call;
     return distributed::init();

@@ -65,6 +65,7 @@ def _run(command: list[str], seconds: float, folder: Path) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     before = set(folder.glob("trace_*.log"))
     environment = {**os.environ, VARIABLE: f"{seconds}:{folder.resolve()}"}
+    environment.pop("TENON_WORKER_PROCESS", None)  # of several workers, the script is one
     process = subprocess.Popen([sys.executable, *command], env=environment)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to both
     for number in (signal.SIGTERM, signal.SIGHUP):
