@@ -11,6 +11,7 @@
 #include "mesh/mesh_defaults.h"
 #include "mesh/mesh_runtime.h"
 #include "mesh/shard_map.h"
+#include "ops/devices.h"
 #include "ops/op_decls.h"
 #include "ops/shard_attrs.h"
 #include "workers/world.h"
@@ -117,6 +118,8 @@ const mesh::MeshValue* computed(const Tensor& x) {
 
 }  // namespace
 
+static Tensor movable_between_meshes(const Tensor& x, Device device);
+
 /// TENON_NUM_WORKERS=4: a mesh of four workers, or else the CPU.
 static Device default_from_environment() {
   auto count = static_cast<int>(environment_number("TENON_NUM_WORKERS", 1, 0));
@@ -128,6 +131,7 @@ static Device default_from_environment() {
 
 void mesh::install() {
   workers::install_kernels();
+  movable_to = movable_between_meshes;
   other_default_device = default_from_environment;
 }
 
@@ -233,13 +237,21 @@ std::vector<Tensor> blocks(const Tensor& x) {
   return list;
 }
 
-Tensor gather(const Tensor& x) {
-  if (!is_mesh(x.device())) return x;
-  Tensor joined = shard(x, {});
+/// Whole, in every process.
+static Tensor joined(const Tensor& x) {
+  Tensor whole = shard(x, {});
   // To every process first: where it has no worker of a part of a mesh it can read nothing of it.
-  if (Mesh mesh = mesh_of(x.device()); mesh.is_part())
-    joined = shard(joined.to(device_of(mesh.whole())), {});
-  return joined.to(Device());
+  Mesh mesh = mesh_of(x.device());
+  return mesh.is_part() ? shard(whole.to(device_of(mesh.whole())), {}) : whole;
+}
+
+Tensor gather(const Tensor& x) { return is_mesh(x.device()) ? joined(x).to(Device()) : x; }
+
+/// Between the parts of a mesh blocks go directly.
+static Tensor movable_between_meshes(const Tensor& x, Device device) {
+  bool is_between = is_mesh(x.device()) && is_mesh(device) && mesh::rank_of_process() >= 0;
+  if (!is_between || mesh_of(x.device()).whole() == mesh_of(device).whole()) return x;
+  return joined(x);
 }
 
 Tensor place(const Tensor& x, const Mesh& mesh, std::source_location place) {
