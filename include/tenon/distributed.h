@@ -51,7 +51,7 @@ Group axis(const std::string& name);
 Tensor axis_index(const std::string& name, Place place = Place::current());
 
 /// The sum of the `x` of all workers, on all of them. Terms are added in a fixed order, so every
-/// worker gets the same bits in every run.
+/// worker gets the same bits in every run. Bool is summed as i64.
 Tensor all_sum(const Tensor& x, const Group& group = init(), Place place = Place::current());
 Tensor all_max(const Tensor& x, const Group& group = init(), Place place = Place::current());
 Tensor all_min(const Tensor& x, const Group& group = init(), Place place = Place::current());

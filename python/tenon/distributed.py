@@ -125,8 +125,9 @@ def all_sum(
     """Return the sum of `x` over the workers, on all of them.
 
     Terms are added in a fixed order, so every worker gets the same bits in every run. Gradients are
-    those of the sum of all workers' losses. In a function of `tn.shard_map`, `axis` names an axis
-    of the mesh, or a tuple of axes; `all_sum(x, "data")` is short for it.
+    those of the sum of all workers' losses. Bool is summed as int64, as by `tn.sum`. In a function
+    of `tn.shard_map`, `axis` names an axis of the mesh, or a tuple of axes; `all_sum(x, "data")` is
+    short for it.
 
     >>> tn.distributed.all_sum(tn.array([1.0, 2.0]))
     tensor([1., 2.], dtype=float32)

@@ -10,12 +10,29 @@
 #include "ops/collectives.h"
 #include "ops/op_decls.h"
 #include "ops/shapes.h"
+#include "tenon/mesh.h"
 #include "tenon/ops.h"
 #include "workers/worker_watch.h"
 #include "workers/world.h"
 
 namespace tn::distributed {
 namespace {
+
+void check_not_on_mesh(std::string_view op, const Tensor& x, const Group& group) {
+  if (group.size() == 1 || mesh::mesh_of_shard_map() || !is_mesh(x.device())) return;
+  fail(Hint{"x.sum() and gradients are already those of all workers; x.local is this worker's "
+            "block, and device=\"cpu\" makes a tensor that each worker has for itself",
+            "sum(x) and gradients are already those of all workers; blocks(x)[0] is this worker's "
+            "block, and a DeviceScope of the CPU makes tensors that each worker has for itself"},
+       "{}: a tensor on a mesh is one tensor, which all workers hold together: {}", op,
+       *type_of(x));
+}
+
+/// What a sum over workers adds: of bool how many, as the sum of one tensor does.
+Tensor terms_of(std::string_view op, const Tensor& x, const Group& group) {
+  check_not_on_mesh(op, x, group);
+  return x.dtype() == DType::b1 ? cast_to(x, DType::i64) : x;
+}
 
 [[maybe_unused]] const bool is_installed = [] {
   workers::install_kernels();
@@ -33,9 +50,9 @@ Tensor emit_numbered(const OpDef& op, const Tensor& x, const auto& attrs) {
 }
 
 Tensor all_extreme(const Tensor& x, const Group& group, ops::AllFold mode) {
-  if (is_complex(x.dtype()))
-    fail("{}: complex numbers have no order: {}", mode == ops::AllFold::max ? "all_max" : "all_min",
-         *type_of(x));
+  std::string_view name = mode == ops::AllFold::max ? "all_max" : "all_min";
+  if (is_complex(x.dtype())) fail("{}: complex numbers have no order: {}", name, *type_of(x));
+  check_not_on_mesh(name, x, group);
   if (group.size() == 1) return x;
   return emit_numbered(ops::all_fold, x,
                        ops::AllFoldAttrs{intern(group.name()), group.size(), mode});
@@ -127,8 +144,9 @@ Group init() {
   return Group{std::string(workers::kWorld)};
 }
 
-Tensor all_sum(const Tensor& x, const Group& group, Place place) {
+Tensor all_sum(const Tensor& given, const Group& group, Place place) {
   LocScope scope(place);
+  Tensor x = terms_of("all_sum", given, group);
   if (group.size() == 1) return x;
   ops::GroupAttrs attrs{intern(group.name()), group.size()};
   // Without a mesh every value may vary by worker, so cotangents of all workers are summed.
@@ -147,13 +165,15 @@ Tensor all_min(const Tensor& x, const Group& group, Place place) {
 
 Tensor all_gather(const Tensor& x, const Group& group, Place place) {
   LocScope scope(place);
+  check_not_on_mesh("all_gather", x, group);
   Tensor rows = x.rank() == 0 ? reshape(x, {1}) : x;
   if (group.size() == 1) return rows;
   return emit_numbered(ops::all_gather, rows, rows_of(group));
 }
 
-Tensor sum_scatter(const Tensor& x, const Group& group, Place place) {
+Tensor sum_scatter(const Tensor& given, const Group& group, Place place) {
   LocScope scope(place);
+  Tensor x = terms_of("sum_scatter", given, group);
   check_rows("sum_scatter", x, group);
   if (group.size() == 1) return x;
   return emit_numbered(ops::reduce_scatter, x, rows_of(group));
@@ -161,6 +181,7 @@ Tensor sum_scatter(const Tensor& x, const Group& group, Place place) {
 
 Tensor all_to_all(const Tensor& x, const Group& group, Place place) {
   LocScope scope(place);
+  check_not_on_mesh("all_to_all", x, group);
   check_rows("all_to_all", x, group);
   if (group.size() == 1) return x;
   // One axis for the parts that are sent, one for those that arrive.
@@ -183,13 +204,15 @@ static void check_outside_shard_map(std::string_view who) {
 
 Tensor sum_gradients(const Tensor& x, const Group& group, Place place) {
   LocScope scope(place);
+  check_not_on_mesh("sum_gradients", x, group);
   check_outside_shard_map("sum_gradients");
   if (group.size() == 1) return x;
   return emit(ops::vary, {x}, ops::GroupAttrs{intern(group.name()), group.size()});
 }
 
-Tensor sum_replicated(const Tensor& x, const Group& group, Place place) {
+Tensor sum_replicated(const Tensor& given, const Group& group, Place place) {
   LocScope scope(place);
+  Tensor x = terms_of("sum_replicated", given, group);
   check_outside_shard_map("sum_replicated");
   if (group.size() == 1) return x;
   return emit_numbered(ops::all_sum, x, ops::GroupAttrs{intern(group.name()), group.size()});

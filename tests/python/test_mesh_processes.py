@@ -1,5 +1,8 @@
 """Tensors of a mesh of processes: between meshes, in collectives by hand, and with NaN."""
 
+import re
+
+import tenon as tn
 from test_distributed import lines
 
 
@@ -28,3 +31,35 @@ def test_a_divided_tensor_goes_to_another_mesh(tmp_path):
             f"{rank} f32[8,4] @[-,-] 120.0 True",
             f"{rank} 992.0",
         ])
+
+
+def test_collectives_by_hand_refuse_what_lies_on_a_mesh(tmp_path):
+    program = """
+    with tn.Mesh(data=2):
+        x = tn.shard(tn.arange(4.0), "data")
+        for f in (dist.all_sum, dist.all_max, dist.all_gather, tn.nn.average_gradients):
+            try:
+                f(x)
+            except tn.Error as error:
+                say(str(error).replace("\\n", " "))
+    """
+    out = lines(tmp_path, program, workers=2)
+    assert len(out) == 8
+    for line in out:
+        assert re.match(r"[01] a\w+: a tensor on a mesh is one tensor, which all workers hold "
+                        r"together: f32\[4\]@mesh:0 .*hint: x\.sum\(\) and gradients", line)
+
+
+def test_a_sum_of_bool_counts(tmp_path):
+    program = """
+    x = tn.array([True, rank == 0, False])
+    for f in (dist.all_sum, lambda x: dist.sum_scatter(x[:2])):
+        say(f(x).dtype, f(x).tolist())
+    say(dist.all_max(x).tolist())
+    """
+    out = lines(tmp_path, program, workers=2)
+    assert out == sorted(
+        f"{r} {text}" for r in range(2)
+        for text in ("int64 [2, 1, 0]", f"int64 [{2 - r}]", "[True, True, False]"))
+    alone = tn.distributed.all_sum(tn.array([True, False]))
+    assert (alone.dtype, alone.tolist()) == (tn.int64, [1, 0])
