@@ -232,6 +232,11 @@ def shard(x: Any, spec: Spec, *, is_parameter: bool = False) -> Any:
     names = _names(inner)
 
     def divide(leaf: Any) -> Any:
+        is_number = isinstance(leaf, (int, float, complex)) and leaf is not x
+        if is_number and any(names) and not anywhere:
+            text = f"shard: a {type(x).__name__} is a tree of tensors, and a number in it cannot be"
+            hint = f"make one tensor of the numbers: tn.shard(tn.array(...), {spec!r})"
+            _core._fail("value", f"{text} divided: {leaf!r}", hint)
         return _core._shard(_asarray(leaf), names, is_stored, is_parameter, anywhere)
 
     return tree.map(divide, x)

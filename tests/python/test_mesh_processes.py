@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 import tenon as tn
 from test_distributed import lines
 
@@ -63,3 +65,13 @@ def test_a_sum_of_bool_counts(tmp_path):
         for text in ("int64 [2, 1, 0]", f"int64 [{2 - r}]", "[True, True, False]"))
     alone = tn.distributed.all_sum(tn.array([True, False]))
     assert (alone.dtype, alone.tolist()) == (tn.int64, [1, 0])
+
+
+def test_numbers_in_a_tree_cannot_be_divided():
+    with tn.Mesh(data=2):
+        with pytest.raises(tn.Error, match="shard: a list is a tree of tensors, and a number in "
+                                           "it cannot be divided: 1.5(.|\n)*tn.array") as raised:
+            tn.shard([1.5, 2.5], "data")
+        assert "tn.shard(tn.array(...), 'data')" in str(raised.value)
+        assert [x.tolist() for x in tn.shard([1.5, tn.ones(2)], None)] == [1.5, [1.0, 1.0]]
+        assert tn.shard(tn.array([1.5, 2.5]), "data").tolist() == [1.5, 2.5]
