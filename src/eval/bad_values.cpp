@@ -6,6 +6,8 @@
 #include "base/error.h"
 #include "eval/op_by_op.h"
 #include "ir/element.h"
+#include "mesh/processes.h"
+#include "ops/collectives.h"
 
 namespace tn {
 
@@ -67,6 +69,16 @@ Found find_bad(const Bound& value, TypeRef type, BadValues sought) {
   }
 }
 
+/// In what this process holds.
+bool has_bad_here(const Bound& value, TypeRef type, BadValues sought) {
+  if (!mesh::is_spread(value)) return bool(find_bad(value, type, sought));
+  mesh::BlocksHere held = mesh::blocks_here(value, type);
+  return std::ranges::any_of(held.blocks, [&](Bound block) {
+    block.offset += value.offset;  // a view of what is whole
+    return bool(find_bad(block, held.type, sought));
+  });
+}
+
 /// Looks through the values of a graph while it is computed op by op.
 class Search {
  public:
@@ -78,13 +90,16 @@ class Search {
         cause_(graph_.ops.size(), kNoVal),
         at_element_(graph_.ops.size()) {}
 
-  /// What is wrong with the output number `i`, which has something bad.
-  std::string explain(size_t i) {
+  /// What is wrong with the first output that has something bad. `here`: one has, in this process.
+  std::string explain(bool here) {
     for (Val v = 0; v < graph_.inputs(); ++v)
-      found_[at(v)] = find_bad(ops_.value(v), graph_.types[at(v)], sought_);
+      found_[at(v)] = find_bad(whole(v), graph_.types[at(v)], sought_);
     for (size_t n = 0; n < graph_.ops.size(); ++n) look_at(n);
-    Val v = graph_.outputs[i];
-    if (!found_[at(v)]) return "debug_nans: a result has it, but computed op by op it does not";
+    auto bad = std::ranges::find_if(graph_.outputs, [&](Val v) { return bool(found_[at(v)]); });
+    if (bad == graph_.outputs.end())
+      return here ? "debug_nans: a result has it, but computed op by op it does not"
+                  : format("debug_nans: a result of another worker has {}", what());
+    Val v = *bad;
     while (true) {
       const GraphOp* op = ops_.maker(v);
       if (!op) return format("debug_nans: an argument has {}: {}", what(), where(v));
@@ -102,6 +117,12 @@ class Search {
   static size_t at(Val v) { return static_cast<size_t>(v); }
   size_t index(const GraphOp& op) const { return static_cast<size_t>(&op - graph_.ops.data()); }
 
+  /// What is divided among processes is gathered: all of them search.
+  Bound whole(Val v) const {
+    const Bound& value = ops_.value(v);
+    return mesh::is_spread(value) ? mesh::gathered(value, graph_.types[at(v)]) : value;
+  }
+
   void look_at(size_t n) {
     const GraphOp& op = graph_.ops[n];
     if (op.op == &scalar_leaf) {
@@ -110,7 +131,7 @@ class Search {
     }
     ops_.compute(n);
     for (Val v = op.out; v < op.out + op.outs; ++v) {
-      Found found = found_[at(v)] = find_bad(ops_.value(v), graph_.types[at(v)], sought_);
+      Found found = found_[at(v)] = find_bad(whole(v), graph_.types[at(v)], sought_);
       if (!found) continue;
       cause_[n] = cause_of(op, found.first);
       if (op.op->is_elementwise() && cause_[n] == kNoVal) at_element_[n] = call_at(op, found.first);
@@ -129,7 +150,7 @@ class Search {
       offset += extent == 1 ? 0 : rest % shape[k].value() * stride;
       rest /= shape[k].value(), stride *= extent;
     }
-    return element_at(type.dtype, HostView(ops_.value(v)).data() + offset * size_of(type.dtype));
+    return element_at(type.dtype, HostView(whole(v)).data() + offset * size_of(type.dtype));
   }
 
   bool is_bad(const Scalar& s) const {
@@ -208,12 +229,22 @@ class Search {
 
 }  // namespace
 
+/// Whether processes evaluate it together, and some may see what others do not.
+static bool is_agreed(const Graph& graph, std::span<const Bound> outputs) {
+  auto is_collective = [](const GraphOp& op) { return ops::is_collective(*op.op); };
+  if (std::ranges::any_of(outputs, [](const Bound& made) { return mesh::is_spread(made); }))
+    return true;
+  return std::ranges::any_of(graph.ops, is_collective) && mesh::rank_of_process() >= 0;
+}
+
 void check_values(const CheckedRun& run, std::span<const Bound> outputs) {
   BadValues sought = sought_values;
-  for (size_t i = 0; i < run.graph.outputs.size(); ++i) {
-    TypeRef type = run.graph.types[static_cast<size_t>(run.graph.outputs[i])];
-    if (find_bad(outputs[i], type, sought)) fail("{}", Search(run, sought).explain(i));
-  }
+  bool here = false;
+  for (size_t i = 0; i < run.graph.outputs.size() && !here; ++i)
+    here = has_bad_here(outputs[i], run.graph.types[static_cast<size_t>(run.graph.outputs[i])],
+                        sought);
+  bool found = is_agreed(run.graph, outputs) ? mesh::said_by_any(here) : here;
+  if (found) fail("{}", Search(run, sought).explain(here));
 }
 
 }  // namespace tn

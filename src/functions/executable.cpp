@@ -70,8 +70,7 @@ static void look_at(const Program& program, std::span<const ProgramValue> args,
     types.push_back(on_device(arg.type, {}));
     in.push_back(copy_to(there, arg.value, arg.value.bytes()));
   }
-  for (const ProgramValue& result : results)
-    out.push_back(copy_to({}, result.value, result.value.bytes()));
+  for (const ProgramValue& result : results) out.push_back(result.value);
   std::vector<Binding> values = program.signature().check(types, sizes);
   Graph graph = substitute(program.graph(), replacements(values));
   graph.outputs.resize(out.size());  // without effects

@@ -1,11 +1,12 @@
 """Tensors of a mesh of processes: between meshes, in collectives by hand, and with NaN."""
 
 import re
+import textwrap
 
 import pytest
 
 import tenon as tn
-from test_distributed import lines
+from test_distributed import launch, lines
 
 
 def test_a_divided_tensor_goes_to_another_mesh(tmp_path):
@@ -75,3 +76,78 @@ def test_numbers_in_a_tree_cannot_be_divided():
         assert "tn.shard(tn.array(...), 'data')" in str(raised.value)
         assert [x.tolist() for x in tn.shard([1.5, tn.ones(2)], None)] == [1.5, [1.0, 1.0]]
         assert tn.shard(tn.array([1.5, 2.5]), "data").tolist() == [1.5, 2.5]
+
+
+NANS = {
+    "pending": ("""
+        x = tn.shard(tn.arange(8.0) - 2, "data")
+        y = (x * 2).log()  # here
+        tn.eval(y)
+        """, r"debug_nans: log\(f32\[8\]@mesh:0\) made NaN: 2 of 8 elements of .*, first at \[0\]: "
+             r"log\(-4\) \(called at \S*program.py:(\d+)"),
+    "compiled": ("""
+        x = tn.shard(tn.arange(8.0), "data")
+        @tn.compile
+        def f(x):
+            return (x - 7).sqrt() * 2  # here
+        f(x)
+        """, r"debug_nans: sqrt\(.*\) made NaN: 7 of 8 elements of .*, first at \[0\]: "
+             r"sqrt\(-7\) \(called at \S*program.py:(\d+)"),
+    "a sum": ("""
+        x = tn.shard(tn.where(tn.arange(8) == 7, -1.0, 1.0), "data")
+        x.log().sum().item()  # here
+        """, r"debug_nans: log\(.*\) made NaN: 1 of 8 elements of .*, first at \[7\]: log\(-1\) "
+             r"\(called at \S*program.py:(\d+)"),
+    "given": ("""
+        with tn.debug_nans(False):
+            x = tn.shard(tn.array([1.0, 2.0, float("nan"), 4.0]), "data")
+            tn.eval(x)
+        tn.eval(x + 1)  # here
+        """, r"debug_nans: add\(.*\) is given NaN: operand 0, 1 of 4 elements of .*, first at "
+             r"\[2\] \(called at \S*program.py:(\d+)"),
+    "a stage": ("""
+        stage = mesh.at(data=1)
+        x = tn.place(tn.arange(3.0) - 1, stage)
+        tn.eval(x.log())  # here
+        """, r"debug_nans: log\(.*\) made NaN: 1 of 3 elements of .*, first at \[0\]: log\(-1\) "
+             r"\(called at \S*program.py:(\d+)"),
+}
+
+
+@pytest.mark.parametrize("case", NANS)
+def test_nans_are_found_in_divided_tensors(tmp_path, case):
+    program, text = NANS[case]
+    program = textwrap.dedent("""
+    def run(mesh):
+        {}
+    mesh = tn.Mesh(data=2)
+    with mesh, tn.debug_nans():
+        tn.eval(tn.shard(tn.arange(8.0), "data") * 2)  # without NaN
+        try:
+            run(mesh)
+        except tn.Error as error:
+            say(str(error).split("\\n")[0])
+    """).format(textwrap.indent(textwrap.dedent(program), "    ").strip())
+    out = lines(tmp_path, program, workers=2)
+    assert [line[0] for line in out] == ["0", "1"]
+    source = (tmp_path / "program.py").read_text().splitlines()
+    for line in out:
+        found = re.match(f"[01] (?:{text})", line)
+        assert found, line
+        if found[1]:
+            assert source[int(found[1]) - 1].endswith("# here")
+
+
+def test_nans_of_one_worker_in_collectives_by_hand(tmp_path):
+    program = """
+    with tn.debug_nans():
+        total = dist.all_sum(tn.ones(2))
+        try:
+            tn.eval(total, tn.log(tn.array([1.0 - 2 * rank])))
+        except tn.Error as error:
+            say(str(error).split("\\n")[0])
+    """
+    code, out, errors = launch(tmp_path, program, 2)
+    assert code == 0, errors
+    assert out[0] == "0 debug_nans: a result of another worker has NaN"
+    assert out[1].startswith("1 debug_nans: log(f32[1]) made NaN: 1 of 1 elements")
