@@ -78,3 +78,7 @@ class Convertible:
     def cpu(self: Self) -> Self:
         """`to("cpu")`."""
         return self.to("cpu")
+
+    def cuda(self: Self, device: int | str | tn.Device | None = None) -> Self:
+        """`to("cuda")`, or to the GPU of that number or name."""
+        return self.to(f"cuda:{device}" if isinstance(device, int) else device or "cuda")
