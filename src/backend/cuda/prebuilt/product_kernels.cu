@@ -22,8 +22,8 @@ struct Product {
 };
 
 /// Where element `i` of axes lies. A function of its own: divisions are long.
-__attribute__((noinline)) int64 walk(int64 i, int64 e0, int64 e1, int64 e2, int64 e3, int64 s0,
-                                     int64 s1, int64 s2, int64 s3) {
+static __attribute__((noinline)) int64 walk(int64 i, int64 e0, int64 e1, int64 e2, int64 e3,
+                                            int64 s0, int64 s1, int64 s2, int64 s3) {
   int64 r3 = i / e3, r2 = r3 / e2, r1 = r2 / e1;
   return (i - r3 * e3) * s3 + (r3 - r2 * e2) * s2 + (r2 - r1 * e1) * s1 + r1 * s0;
 }
