@@ -29,6 +29,7 @@ struct CompileOptions {
   MemoryPlanning memory_planning = MemoryPlanning::usual;
   bool one_thread = false;      // a run stays on the thread that calls it
   bool checks_indices = false;  // ops that check are calls of the library, not parts of kernels
+  bool is_function = false;     // processes may have traced it for other sizes or numbers
   Target target = host_target();
   Products products = wanted_products();
 

@@ -66,7 +66,7 @@ std::string key_of(const Graph& graph, const CompileOptions& options) {
   // All fields by name: a new one does not compile until it is handled here. Size hints only
   // steer.
   const auto& [effort, runtime_scalars, constants, donated, sizes, off, memory_limit, on, planning,
-               one_thread, checks_indices, target, products] = options;
+               one_thread, checks_indices, is_function, target, products] = options;
   (void)sizes;
   key.add(effort);
   key.add(runtime_scalars);
@@ -78,6 +78,7 @@ std::string key_of(const Graph& graph, const CompileOptions& options) {
   key.add(planning);
   key.add(one_thread);
   key.add(checks_indices);
+  key.add(is_function);
   key.add(target);
   key.add(products);
   return std::move(key.bytes);

@@ -138,6 +138,7 @@ Tensors Compiled::record(std::span<const Tensor> args, std::span<const Binding> 
 CompileOptions Compiled::options() const {
   flush(traced_.leaves);
   CompileOptions all = options_;
+  all.is_function = true;
   {
     std::lock_guard lock(shared_->mutex);
     if (tuned_choice_) all.off = tuned_choice_->off;

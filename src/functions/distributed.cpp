@@ -34,28 +34,26 @@ Tensor terms_of(std::string_view op, const Tensor& x, const Group& group) {
   return x.dtype() == DType::b1 ? cast_to(x, DType::i64) : x;
 }
 
+/// The numbers of each group count what it is asked for.
+void number(Node& node) {
+  const auto& group = *reinterpret_cast<const ops::GroupAttrs*>(node.attrs->data);  // the first
+  if (group.workers == 1 || Trace::tracing() || mesh::mesh_of_shard_map()) return;
+  if (workers::Transport* known = workers::find_group(group.mesh_axis))
+    node.loc = node.loc.marked(known->asked.recorded++);
+}
+
 [[maybe_unused]] const bool is_installed = [] {
   workers::install_kernels();
+  number_meeting = number;
   return true;
 }();
-
-/// An op with the workers of a group. What is not recorded for a function has a number, by which
-/// processes compare the order in which they evaluate such ops.
-Tensor emit_numbered(const OpDef& op, const Tensor& x, const auto& attrs) {
-  Tensor made = emit(op, {x}, attrs);
-  if (Trace::current() || mesh::mesh_of_shard_map()) return made;
-  Loc& loc = made.node()->loc;
-  loc = loc.marked(workers::group(attrs.mesh_axis).asked.recorded++);
-  return made;
-}
 
 Tensor all_extreme(const Tensor& x, const Group& group, ops::AllFold mode) {
   std::string_view name = mode == ops::AllFold::max ? "all_max" : "all_min";
   if (is_complex(x.dtype())) fail("{}: complex numbers have no order: {}", name, *type_of(x));
   check_not_on_mesh(name, x, group);
   if (group.size() == 1) return x;
-  return emit_numbered(ops::all_fold, x,
-                       ops::AllFoldAttrs{intern(group.name()), group.size(), mode});
+  return emit(ops::all_fold, {x}, ops::AllFoldAttrs{intern(group.name()), group.size(), mode});
 }
 
 /// The parts of `x` along axis 0 belong to the workers.
@@ -150,7 +148,7 @@ Tensor all_sum(const Tensor& given, const Group& group, Place place) {
   if (group.size() == 1) return x;
   ops::GroupAttrs attrs{intern(group.name()), group.size()};
   // Without a mesh every value may vary by worker, so cotangents of all workers are summed.
-  return emit(ops::vary, {emit_numbered(ops::all_sum, x, attrs)}, attrs);
+  return emit(ops::vary, {emit(ops::all_sum, {x}, attrs)}, attrs);
 }
 
 Tensor all_max(const Tensor& x, const Group& group, Place place) {
@@ -168,7 +166,7 @@ Tensor all_gather(const Tensor& x, const Group& group, Place place) {
   check_not_on_mesh("all_gather", x, group);
   Tensor rows = x.rank() == 0 ? reshape(x, {1}) : x;
   if (group.size() == 1) return rows;
-  return emit_numbered(ops::all_gather, rows, rows_of(group));
+  return emit(ops::all_gather, {rows}, rows_of(group));
 }
 
 Tensor sum_scatter(const Tensor& given, const Group& group, Place place) {
@@ -176,7 +174,7 @@ Tensor sum_scatter(const Tensor& given, const Group& group, Place place) {
   Tensor x = terms_of("sum_scatter", given, group);
   check_rows("sum_scatter", x, group);
   if (group.size() == 1) return x;
-  return emit_numbered(ops::reduce_scatter, x, rows_of(group));
+  return emit(ops::reduce_scatter, {x}, rows_of(group));
 }
 
 Tensor all_to_all(const Tensor& x, const Group& group, Place place) {
@@ -192,7 +190,7 @@ Tensor all_to_all(const Tensor& x, const Group& group, Place place) {
                            .workers = group.size(),
                            .axis = Axis(1),
                            .to_axis = Axis(0)};
-  return reshape(emit_numbered(ops::all_to_all, reshape(x, split), attrs), shape);
+  return reshape(emit(ops::all_to_all, {reshape(x, split)}, attrs), shape);
 }
 
 /// There derivatives pass through the way in and out, which sum and share cotangents themselves.
@@ -215,7 +213,7 @@ Tensor sum_replicated(const Tensor& given, const Group& group, Place place) {
   Tensor x = terms_of("sum_replicated", given, group);
   check_outside_shard_map("sum_replicated");
   if (group.size() == 1) return x;
-  return emit_numbered(ops::all_sum, x, ops::GroupAttrs{intern(group.name()), group.size()});
+  return emit(ops::all_sum, {x}, ops::GroupAttrs{intern(group.name()), group.size()});
 }
 
 Tensor send(const Tensor& x, int to, const Group& group, Place place) {
@@ -243,8 +241,7 @@ Tensor broadcast(const Tensor& x, int root, const Group& group, Place place) {
   if (root < 0 || root >= group.size())
     fail("broadcast: there is no worker {}: the group has {}", root, group.size());
   if (group.size() == 1) return x;
-  return emit_numbered(ops::all_broadcast, x,
-                       ops::RootAttrs{intern(group.name()), group.size(), root});
+  return emit(ops::all_broadcast, {x}, ops::RootAttrs{intern(group.name()), group.size(), root});
 }
 
 }  // namespace tn::distributed

@@ -221,6 +221,8 @@ static bool passes_derivatives(const OpDef& op, Types out) {
          std::ranges::any_of(out, [](TypeRef type) { return is_inexact(type->dtype); });
 }
 
+void (*number_meeting)(Node& node) = nullptr;
+
 Node* record(const OpDef& op, const Attrs* attrs, std::span<const Edge> in, Types out) {
   if (in.size() > kMostEdges || out.size() > kMostEdges)
     fail("{}: {} operands and {} results, the maximum is {}", op.name, in.size(), out.size(),
@@ -243,6 +245,8 @@ Node* record(const OpDef& op, const Attrs* attrs, std::span<const Edge> in, Type
   if (watched) node->watched = watched & inherited;
   if (node->taped && !taping) node->taped = running_tape(node->taped);
   node->depth.store(depth + 1, std::memory_order_relaxed);
+  if (op.meets && number_meeting && !node->traced) [[unlikely]]
+    number_meeting(*node);
   if (has_watcher(EventKind::record)) [[unlikely]]
     report_recorded(*node);
   if (depth >= longest_pending.load(std::memory_order_relaxed) && !node->traced && flush_deep)

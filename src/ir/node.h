@@ -90,6 +90,10 @@ inline thread_local int taping = 0;
 /// `tape`, or a trace around it, if its function is running on some thread; else 0.
 uint32_t running_tape(uint32_t tape);
 
+/// Called for what was recorded of ops that workers compute together, if it has a value: processes
+/// compare the order in which they evaluate it. Null: there are no workers.
+extern void (*number_meeting)(Node& node);
+
 /// Called after recording a node whose depth passes kMostPending; set by eval/. Does not throw.
 extern void (*flush_deep)(Node* node);
 inline constexpr uint32_t kMostPending = 20'000;

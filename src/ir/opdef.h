@@ -153,6 +153,7 @@ struct OpDef {
   bool recorded = true;     // false: a name for other ops, expanded when called
   bool surface = true;      // false: made by functions of the library, not called by name
   bool moves = false;       // `infer` says on which device results are, not the operands
+  bool meets = false;       // workers of a group compute it together: see number_meeting in node.h
   std::string_view symbol;  // "+": the operator that calls it
   List<ArgDef, 6> args;
   List<std::string_view, 4> results;  // names when there are several; {"*"}: a list

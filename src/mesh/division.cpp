@@ -3,8 +3,10 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "ir/node.h"
 #include "mesh/mesh_runtime.h"
+#include "mesh/origins.h"
 #include "tenon/mesh.h"
 #include "tenon/ops.h"
 
@@ -33,6 +35,9 @@ Bound divided(const Bound& whole, TypeRef type, Device device, const Division& d
   MeshWorld& there = runtime().world(device);
   MeshValue value{&division, type->shape, static_cast<int64_t>(size_of(type->dtype)), {}};
   auto bytes = static_cast<size_t>(type->bytes());
+  if (!there.is_threads())
+    value.origin =
+        origin_of(static_cast<const char*>(host_address(*whole.buffer)) + whole.offset, bytes);
   if (division.layout.is_whole()) {
     value.blocks.push_back(whole);
     taken(0, type->bytes());
@@ -125,6 +130,9 @@ Tensor map_blocks(const Tensor& x, const std::function<Tensor(const Tensor&)>& f
   }
   TypeRef type = intern({made[0].dtype(), type_of(x)->shape, x.device()});
   mesh::MeshValue value{like.division, type->shape, static_cast<int64_t>(size_of(type->dtype)), {}};
+  value.origin = like.origin;
+  for (uint64_t* ops : {&value.origin.ops, &value.origin.traced_ops})
+    *ops = combine(*ops, hash_text("map_blocks"));
   for (size_t i = 0; i < made.size() && world.here() > 0; ++i)
     value.blocks.push_back(mesh::bound_of(slot_of(made[i])));
   auto bytes = static_cast<size_t>(type->bytes());

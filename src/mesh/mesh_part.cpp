@@ -52,7 +52,7 @@ MeshPart::MeshPart(MeshWorld& world, const Graph& graph, const CompileOptions& o
   held_.add(graph_);
   expected_.resize(static_cast<size_t>(graph_.inputs()), world.whole());
   readers_.resize(expected_.size());
-  if (!world.is_threads()) origins_.emplace(graph_, world.mesh(), options.runtime_scalars);
+  if (!world.is_threads()) origins_.emplace(graph_, world.mesh(), options);
   for (const GraphOp& op : graph_.ops)
     for (Val v : graph_.in(op))
       if (v < graph_.inputs()) readers_[static_cast<size_t>(v)] = op.loc;
@@ -65,14 +65,6 @@ MeshPart::MeshPart(MeshWorld& world, const Graph& graph, const CompileOptions& o
   // Transports of processes have no sums that start and wait as separate steps.
   if (world.is_threads()) options_.on.emplace_back(kOverlap);
   if (!options_.donated.empty()) options_.donated.resize(static_cast<size_t>(graph_.inputs()));
-}
-
-std::vector<Origin> MeshPart::origins(std::span<const Origin> inputs, const Scalar* scalars) const {
-  return origins_->of_run(graph_, inputs, scalars);
-}
-
-std::vector<Origin> MeshPart::numbers(const Scalar* scalars) const {
-  return origins_->of_numbers(graph_, scalars);
 }
 
 std::shared_ptr<const WorkerPlan> MeshPart::plan_to_run(std::span<const Division* const> in) const {

@@ -38,11 +38,9 @@ class MeshPart : public PlannedLater {
   std::shared_ptr<const WorkerPlan> plan_to_run(std::span<const Division* const> in) const;
   /// The place of an op that reads an input, or a constant behind the inputs.
   Loc reader(size_t input) const { return readers_[input]; }
-  /// Of the values of a run, and what the host has given it. None where workers are threads.
-  std::vector<Origin> origins(std::span<const Origin> inputs, const Scalar* scalars) const;
-  std::vector<Origin> numbers(const Scalar* scalars) const;
-  bool has_origins() const { return origins_.has_value(); }
-  std::span<const Val> outputs() const { return graph_.outputs; }
+  /// Of processes, else null.
+  const GraphOrigins* origins() const { return origins_ ? &*origins_ : nullptr; }
+  const Graph& graph() const { return graph_; }
   TypeRef output(size_t i) const { return graph_.types[static_cast<size_t>(graph_.outputs[i])]; }
   Compilation compilation() const override { return last()->made; }
   Decisions decisions() const override { return last()->decisions; }

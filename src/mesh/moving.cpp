@@ -23,7 +23,7 @@ class Moving {
       : from_(from), to_(to), value_(value), offset_(offset), bytes_(bytes) {
     made_ = {
         moved_division(from.mesh(), *value.division, to), value.shape, value.element_bytes, {}};
-    made_.origin = value.origin;
+    made_.origin = {.ops = value.origin.ops};  // each process may have values of its own there
     invariant(offset == 0 || value.division->layout.is_whole(),
               "mesh: a view into a divided tensor");
     block_bytes_ = bytes;

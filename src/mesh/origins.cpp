@@ -3,21 +3,25 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
-#include <set>
 
 #include "base/function_ref.h"
 #include "base/hash.h"
 #include "ir/body.h"
 #include "ops/collectives.h"
+#include "ops/op_decls.h"
 
 namespace tn::mesh {
 namespace {
 
-/// Of all bytes, up to 256 KiB; of more, blocks at equal distances. Eight chains, for speed.
+constexpr uint64_t kConstant = 2;  // the number of a graph: in other traces it may be an argument
+
+/// Of all bytes, up to 256 KiB; of more, a part, at equal distances: it may be a file that is read
+/// where it is needed. Eight chains, for speed.
 uint64_t hash_of_samples(const char* bytes, size_t count) {
-  constexpr size_t kLanes = 8, kBlock = kLanes * sizeof(uint64_t), kMostBlocks = 4096;
+  constexpr size_t kLanes = 8, kBlock = kLanes * sizeof(uint64_t), kMostBlocks = 4096,
+                   kSamples = 512;
   uint64_t lanes[kLanes] = {};
-  size_t blocks = count / kBlock, hashed = std::min(blocks, kMostBlocks);
+  size_t blocks = count / kBlock, hashed = blocks > kMostBlocks ? kSamples : blocks;
   for (size_t k = 0; k < hashed; ++k) {
     uint64_t words[kLanes];
     std::memcpy(words, bytes + blocks * k / hashed * kBlock, kBlock);
@@ -35,9 +39,17 @@ uint64_t hash_of(const Scalar& number) {
   return hash_bytes(parts, sizeof parts, static_cast<uint64_t>(number.integer));
 }
 
+Origin of_ops(uint64_t hash) {
+  return {.ops = hash, .values = hash, .traced_ops = hash, .traced_values = hash};
+}
+
+Origin of_values(uint64_t hash) { return {.values = hash, .traced_values = hash}; }
+
 /// With what `from` brings. The line is that of what the host gave first.
 void join(Origin& to, const Origin& from) {
   to.ops = combine(to.ops, from.ops), to.values = combine(to.values, from.values);
+  to.traced_ops = combine(to.traced_ops, from.traced_ops);
+  to.traced_values = combine(to.traced_values, from.traced_values);
   if (!to.loc) to.loc = from.loc;
 }
 
@@ -67,18 +79,17 @@ uint64_t hash_of(const Graph& graph, const GraphOp& op, const Mesh& mesh) {
 }  // namespace
 
 Origin origin_of(const char* bytes, size_t count) {
-  return {.values = hash_of_samples(bytes, count)};
+  return of_values(hash_of_samples(bytes, count));
 }
 
-GraphOrigins::GraphOrigins(Graph& graph, const Mesh& mesh, int runtime_scalars)
-    : runtime_(static_cast<size_t>(runtime_scalars)) {
+GraphOrigins::GraphOrigins(const Graph& graph, const Mesh& mesh, const CompileOptions& options)
+    : runtime_(static_cast<size_t>(options.runtime_scalars)), is_function_(options.is_function) {
   std::vector<int> number(graph.types.size(), -1);  // by value
-  for (GraphOp& op : graph.ops) {
-    op.loc = op.loc.marked(ops_.size());
+  for (const GraphOp& op : graph.ops) {
     ops_.push_back(hash_of(graph, op, mesh));
     for (Val v : graph.in(op))
       if (int known = number[static_cast<size_t>(v)]; known >= 0)
-        readers_[static_cast<size_t>(known)] = op.loc;
+        readers_[static_cast<size_t>(known)] = op.loc.marked(0);
     if (op.op != &scalar_leaf) continue;
     number[static_cast<size_t>(op.out)] = static_cast<int>(readers_.size());
     readers_.emplace_back();
@@ -90,8 +101,8 @@ std::vector<Origin> GraphOrigins::of_numbers(const Graph& graph, const Scalar* s
   for (const GraphOp& op : graph.ops) {
     if (op.op != &scalar_leaf) continue;
     size_t number = made.size();
-    const Scalar& value = number < runtime_ ? scalars[number] : op.scalar;
-    made.push_back({.values = hash_of(value), .loc = readers_[number].bits});
+    made.push_back(of_values(hash_of(number < runtime_ ? scalars[number] : op.scalar)));
+    made.back().loc = readers_[number].bits;
   }
   return made;
 }
@@ -106,43 +117,62 @@ std::vector<Origin> GraphOrigins::of_run(const Graph& graph, std::span<const Ori
     const GraphOp& op = graph.ops[i];
     Origin own;
     if (op.op == &scalar_leaf) {
-      own.values = next++->values;
+      own = *next++, own.loc = 0;
+      own.traced_ops = kConstant;
+    } else if (op.op == &ops::copy) {
+      own = made[static_cast<size_t>(graph.in(op)[0])];
     } else if (ops_[i]) {
-      own.ops = own.values = ops_[i];
+      own = of_ops(ops_[i]);
       for (Val v : graph.in(op)) join(own, made[static_cast<size_t>(v)]);
     }
     for (int k = 0; k < op.outs; ++k) {
-      Origin& of = made[static_cast<size_t>(op.out + k)] = own;
-      if (k) join(of, {.ops = static_cast<uint64_t>(k), .values = static_cast<uint64_t>(k)});
+      made[static_cast<size_t>(op.out + k)] = own;
+      if (k) join(made[static_cast<size_t>(op.out + k)], of_ops(static_cast<uint64_t>(k)));
     }
   }
+  if (is_function_) take_arguments(graph, inputs, made);
+  return made;
+}
+
+/// Other traces of the function have other ops and other numbers. What they have in common is its
+/// name and the tensors that it gets.
+void GraphOrigins::take_arguments(const Graph& graph, std::span<const Origin> inputs,
+                                  std::vector<Origin>& values) const {
+  Origin all = of_ops(hash_text(graph.name));
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (graph.types[i]->rank() > 0 || inputs[i].ops != Origin().ops) join(all, inputs[i]);
+  for (Origin& own : values) own.ops = all.ops, own.values = all.values;
+}
+
+Origin GraphOrigins::of_one(Origin value, size_t number) const {
+  if (is_function_) value.ops = combine(value.ops, number);
+  return value;
+}
+
+std::vector<workers::CallOrigin> GraphOrigins::of_calls(std::span<const Meeting> meetings,
+                                                        std::span<const Origin> values) const {
+  std::vector<workers::CallOrigin> made;
+  for (const Meeting& one : meetings)
+    made.push_back({one.loc, of_one(values[static_cast<size_t>(one.value)], one.number)});
   return made;
 }
 
 std::vector<Meeting> meetings_in(const Graph& local, const Graph& graph, const Mesh& mesh) {
-  std::map<uint64_t, std::set<uint64_t>> marks;  // by place of the collective
+  if (graph.types.size() > Loc::kMarks) return {};
+  std::map<uint64_t, Meeting> made;  // by place
+  size_t number = 0;
   for (const GraphOp& op : local.ops)
     for_each_collective(op, [&](const GraphOp& collective) {
-      if (is_along(mesh, collective)) marks[collective.loc.bits].insert(op.loc.mark());
+      if (!is_along(mesh, collective)) return;
+      auto value = static_cast<Val>(op.loc.mark()) - 1;
+      auto [at, is_new] =
+          made.try_emplace(collective.loc.bits, Meeting{collective.loc.bits, value, number++});
+      if (!is_new && at->second.value != value) at->second.value = kNoVal;
     });
-  std::vector<Meeting> made;
-  for (const auto& [loc, its] : marks) {
-    if (its.size() > 1 || its.contains(0)) continue;
-    Meeting& own = made.emplace_back(Meeting{loc, {}});
-    for (size_t i = *its.begin() - 1; i < graph.ops.size(); i += Loc::kMarks)
-      if (graph.ops[i].outs) own.values.push_back(graph.ops[i].out);
-  }
-  return made;
-}
-
-std::vector<workers::CallOrigin> origins_of(std::span<const Meeting> meetings,
-                                            std::span<const Origin> values) {
-  std::vector<workers::CallOrigin> made;
-  for (const Meeting& one : meetings) {
-    made.push_back({one.loc, {}});
-    for (Val v : one.values) join(made.back().origin, values[static_cast<size_t>(v)]);
-  }
-  return made;
+  std::vector<Meeting> known;
+  for (const auto& [loc, meeting] : made)
+    if (meeting.value >= 0) known.push_back(meeting);
+  return known;
 }
 
 }  // namespace tn::mesh

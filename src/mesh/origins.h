@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "compiler/compile_graph.h"
 #include "ir/graph.h"
 #include "ir/mesh_layout.h"
 #include "runtime/transport.h"
@@ -18,36 +19,40 @@ using workers::Origin;
 /// Of bytes of the host.
 Origin origin_of(const char* bytes, size_t count);
 
+/// A collective of a plan: the value of the graph that it is about, and its number.
+struct Meeting {
+  uint64_t loc;
+  Val value;
+  size_t number;
+};
+/// Those of `local` along axes of the mesh, by place. The pass has marked places with the values of
+/// `graph`. Bodies are shared, so a collective in a body that two ops have is left out.
+std::vector<Meeting> meetings_in(const Graph& local, const Graph& graph, const Mesh& mesh);
+
 /// The origins of the values of a graph, in its runs.
 class GraphOrigins {
  public:
-  /// Marks the places of the ops by their numbers. Collectives of other groups than the axes of the
-  /// mesh make values that nothing is known of. The first `runtime_scalars` numbers are a run's.
-  GraphOrigins(Graph& graph, const Mesh& mesh, int runtime_scalars);
+  /// Collectives of other groups than the axes of the mesh make values that nothing is known of.
+  GraphOrigins(const Graph& graph, const Mesh& mesh, const CompileOptions& options);
 
   /// By value.
   std::vector<Origin> of_run(const Graph& graph, std::span<const Origin> inputs,
                              const Scalar* scalars) const;
   /// Of the numbers, in order.
   std::vector<Origin> of_numbers(const Graph& graph, const Scalar* scalars) const;
+  /// Of a result, or of what a collective is about, by number.
+  Origin of_one(Origin value, size_t number) const;
+  std::vector<workers::CallOrigin> of_calls(std::span<const Meeting> meetings,
+                                            std::span<const Origin> values) const;
 
  private:
+  void take_arguments(const Graph& graph, std::span<const Origin> inputs,
+                      std::vector<Origin>& values) const;
+
   std::vector<uint64_t> ops_;  // hashes without operands; 0: nothing is known of the results
-  std::vector<Loc> readers_;   // of numbers, in order
-  size_t runtime_;
+  std::vector<Loc> readers_;   // of numbers, in order; with a mark, as places of a plan
+  size_t runtime_;             // the first numbers, which are given to a run
+  bool is_function_;
 };
-
-/// A collective of a plan, and the ops of the graph that it is for.
-struct Meeting {
-  uint64_t loc;
-  std::vector<Val> values;
-};
-/// Those of `local` along axes of the mesh, by place. `graph`: with marked places. Bodies have no
-/// marks, so a collective in a body that two ops share is left out.
-std::vector<Meeting> meetings_in(const Graph& local, const Graph& graph, const Mesh& mesh);
-
-/// What each of them is about, in a run.
-std::vector<workers::CallOrigin> origins_of(std::span<const Meeting> meetings,
-                                            std::span<const Origin> values);
 
 }  // namespace tn::mesh

@@ -13,7 +13,7 @@ Origin origin_of(const Bound& value) {
   Origin origin = value_in(*value.buffer).origin;
   if (auto offset = static_cast<uint64_t>(value.offset)) {
     origin.ops = combine(origin.ops, offset);
-    origin.values = combine(origin.values, offset);
+    origin.traced_ops = combine(origin.traced_ops, offset);
   }
   return origin;
 }
@@ -22,7 +22,8 @@ Origin origin_of(const Bound& value) {
 
 OriginsOfRun::OriginsOfRun(const MeshPart& part, const WorkerPlan& plan, const PlacedPlan& placed,
                            std::span<const Bound> inputs, const Scalar* scalars) {
-  if (!part.has_origins()) return;
+  const GraphOrigins* origins = part.origins();
+  if (!origins) return;
   std::vector<Origin> all;  // of inputs, then constants
   auto see = [&](const Bound& value) {
     size_t input = all.size();
@@ -42,15 +43,16 @@ OriginsOfRun::OriginsOfRun(const MeshPart& part, const WorkerPlan& plan, const P
   for (const Bound& value : inputs) see(value);
   for (const Bound& value : placed.constants) see(value);
   // What the host gives to this run is what most likely differs, so it comes first.
-  std::vector<Origin> numbers = part.numbers(scalars);
+  std::vector<Origin> numbers = origins->of_numbers(part.graph(), scalars);
   given_.insert(given_.end(), numbers.begin(), numbers.end());
   for (size_t i = 0; i < all.size(); ++i) {
     given_.push_back(all[i]);
-    if (!all[i].loc) given_.back().loc = part.reader(i).bits;
+    if (!all[i].loc) given_.back().loc = part.reader(i).marked(0).bits;
   }
-  std::vector<Origin> values = part.origins(all, scalars);
-  calls_ = origins_of(plan.meetings, values);
-  for (Val v : part.outputs()) results_.push_back(values[static_cast<size_t>(v)]);
+  std::vector<Origin> values = origins->of_run(part.graph(), all, scalars);
+  calls_ = origins->of_calls(plan.meetings, values);
+  for (Val v : part.graph().outputs)
+    results_.push_back(origins->of_one(values[static_cast<size_t>(v)], results_.size()));
 }
 
 }  // namespace tn::mesh

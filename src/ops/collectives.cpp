@@ -105,6 +105,7 @@ constexpr auto all_sum_def = Op<GroupAttrs>{
         "added by a binary tree over aligned ranges of workers, so the bits are fixed.",
     .args = {"x"},
     .surface = false,
+    .meets = true,
     .infer = [](const GroupAttrs& a, Types in) -> TypeList {
       return infer_same("all_sum", a.workers, in);
     },
@@ -143,6 +144,7 @@ constexpr auto all_fold_def = Op<AllFoldAttrs>{
         "on all of them, in the order of `all_sum`.",
     .args = {"x"},
     .surface = false,
+    .meets = true,
     .infer = [](const AllFoldAttrs& a, Types in) -> TypeList {
       return infer_same("all_fold", a.workers, in);
     },
@@ -158,6 +160,7 @@ constexpr auto all_gather_def = Op<DigitAttrs>{
         "there as [radix, workers, rest], and the middle digit is the worker.",
     .args = {"x"},
     .surface = false,
+    .meets = true,
     .infer = [](const DigitAttrs& a, Types in) -> TypeList {
       return infer_gathered("all_gather", a, *in[0]);
     },
@@ -175,6 +178,7 @@ constexpr auto reduce_scatter_def = Op<DigitAttrs>{
         "along `axis`. The bits are those of `all_sum`.",
     .args = {"x"},
     .surface = false,
+    .meets = true,
     .infer = [](const DigitAttrs& a, Types in) -> TypeList {
       return infer_divided("reduce_scatter", a, *in[0]);
     },
@@ -192,6 +196,7 @@ constexpr auto all_to_all_def = Op<ExchangeAttrs>{
         "every worker along the axis of the mesh sends a part to every other.",
     .args = {"x"},
     .surface = false,
+    .meets = true,
     .infer = rule<infer_exchange>,
     .linear = Linear::each,
     .adjoint =
@@ -208,6 +213,7 @@ constexpr auto all_broadcast_def = Op<RootAttrs>{
     .doc = "The `x` of one worker, on all workers along an axis of the mesh.",
     .args = {"x"},
     .surface = false,
+    .meets = true,
     .infer = [](const RootAttrs& a, Types in) -> TypeList {
       return infer_same("all_broadcast", a.workers, in);
     },

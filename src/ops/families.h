@@ -185,7 +185,7 @@ struct Op {
   std::string_view symbol = {};
   List<ArgDef, 6> args;
   List<std::string_view, 4> results = {};
-  bool surface = true, moves = false;
+  bool surface = true, moves = false, meets = false;
   PrepareRule<A> prepare = {};
   Rule<A, TypeList, Types> infer;
   Rule<A, void, loop::Lowering&> lower = {};
@@ -210,7 +210,8 @@ struct Op {
          "a general op says how it is batched: by a rule, aligned, or in a loop");
     must(linear == Linear::no || adjoint.given || vjp.given, "a linear op has an adjoint");
     d.op.module = module, d.rules.aliases = aliases, d.op.symbol = symbol, d.op.args = args;
-    d.op.results = results, d.op.surface = surface, d.op.moves = moves, d.rules.prepare = prepare.f;
+    d.op.results = results, d.op.surface = surface, d.op.moves = moves, d.op.meets = meets;
+    d.rules.prepare = prepare.f;
     d.op.infer = infer.f, d.rules.lower = lower.f;
     d.rules.samples = samples;
     d.op.linear = linear, d.rules.adjoint = adjoint.f, d.rules.jvp = jvp.f, d.rules.vjp = vjp.f;

@@ -38,7 +38,11 @@ struct CallShape {
 struct Origin {
   uint64_t ops = 1;     // by which ops
   uint64_t values = 1;  // and from which numbers and bytes of the host
-  uint64_t loc = 0;     // the user's line where the host gave them
+  // Processes may have traced one function for other sizes, or with a number as a constant: results
+  // of functions have the hashes of their arguments above, and here those of their own ops. These
+  // values count where these ops are the same.
+  uint64_t traced_ops = 1, traced_values = 1;
+  uint64_t loc = 0;  // the user's line where the host gave something
 };
 
 /// What a collective is about; `loc` is that of its step.

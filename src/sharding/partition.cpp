@@ -4,6 +4,7 @@
 #include <array>
 #include <map>
 #include <numeric>
+#include <utility>
 
 #include "base/error.h"
 #include "ir/rewrite.h"
@@ -133,15 +134,16 @@ class Partition {
     if (near->layout == target) return *near;
     Val place = same_[static_cast<size_t>(v)];
     if (gathers_.is_gathered(place, near->layout, target)) local_.use = gathers_.count(place);
+    Loc reader = std::exchange(local_.loc, local_.loc.marked(static_cast<uint64_t>(place)));
     Form made = local_.moved(*near, type(v), target);
-    local_.use = 0;
+    local_.use = 0, local_.loc = reader;
     forms.push_back(made);
     return made;
   }
 
   void emit(int i) {
     const GraphOp& op = op_at(i);
-    local_.loc = op.loc, local_.reader = op.op->name;
+    local_.loc = op.loc.marked(static_cast<uint64_t>(op.out)), local_.reader = op.op->name;
     if (op.op == &scalar_leaf) {
       Val made = local_.graph.add_constant(op.scalar, type(op.out), op.loc);
       forms_[static_cast<size_t>(op.out)].push_back({Layout(mesh_), Monoid::add, {made}});

@@ -149,8 +149,7 @@ PublishedCall SharedTransport::published(const CollectiveCall& call, uint64_t nu
                      .peer = call.peer,
                      .kind = static_cast<uint8_t>(call.kind),
                      .fold = static_cast<uint8_t>(call.fold),
-                     .ops = call.origin ? call.origin->ops : 0,
-                     .values = call.origin ? call.origin->values : 0,
+                     .origin = call.origin.value_or(Origin{.ops = 0}),
                      .place = {}};
   std::ranges::copy(call.place.substr(0, sizeof made.place - 1), made.place);
   return made;
@@ -162,7 +161,7 @@ void SharedTransport::publish(const CollectiveCall& call) {
   record().digests[number_ % 2] = digest_of(call);
   is_checked_ = false, given_ = call.given.first(std::min(call.given.size(), kShownValues));
   std::ranges::fill(record().given, 0);
-  std::ranges::transform(given_, record().given, &Origin::values);
+  std::ranges::transform(given_, record().given, &Origin::traced_values);
   show_in_world(mine(), 1);
 }
 
@@ -195,13 +194,27 @@ void SharedTransport::check_others() {
   }
 }
 
+/// Whether values that are made by the same ops are made from the same.
+static bool are_alike(const Origin& a, const Origin& b) {
+  if (!a.ops || !b.ops) return true;  // it is not known
+  bool is_one_trace = a.traced_ops == b.traced_ops;
+  return a.values == b.values && (!is_one_trace || a.traced_values == b.traced_values);
+}
+
+/// Of calls that look the same.
+static std::string different_ops(const Origin& own, const Origin& theirs) {
+  bool are_numbers = std::max(own.ops, theirs.ops) <= Loc::kMarks;
+  if (!are_numbers) return ", which they compute by different ops or from other shapes";
+  return format(", number {} and {} of those that the program has asked for",
+                std::min(own.ops, theirs.ops), std::max(own.ops, theirs.ops));
+}
+
 /// Another worker's call has another digest.
 void SharedTransport::fail_unless_alike(const PublishedCall& theirs, bool is_first,
                                         const std::string& other, int rank_here) {
   const PublishedCall& own = mine();
   bool is_same = is_same_call(theirs, own);
-  bool is_known = own.ops && theirs.ops;
-  if (is_same && (!is_known || theirs.values == own.values)) return;
+  if (is_same && are_alike(own.origin, theirs.origin)) return;
   std::string self = name_of_worker(rank_), call = text_of(own), other_call = text_of(theirs);
   const std::string &first = is_first ? self : other, &second = is_first ? other : self;
   if (is_same)
@@ -212,11 +225,11 @@ void SharedTransport::fail_unless_alike(const PublishedCall& theirs, bool is_fir
                "tn.distributed.broadcast(x, 0). Found in {}",
                first, second, place_text(line_given_to(rank_here)), call));
   else
-    fail_all(format(
-        "workers disagree: {} calls {}, {} calls {}{}. All workers must evaluate the "
-        "same values in the same order: evaluate a value on all before one prints it",
-        first, is_first ? call : other_call, second, is_first ? other_call : call,
-        call == other_call ? ", which they compute by different ops or from other shapes" : ""));
+    fail_all(
+        format("workers disagree: {} calls {}, {} calls {}{}. All workers must evaluate the "
+               "same values in the same order: evaluate a value on all before one prints it",
+               first, is_first ? call : other_call, second, is_first ? other_call : call,
+               call == other_call ? different_ops(own.origin, theirs.origin) : ""));
   fail_with_others();
 }
 
@@ -230,7 +243,7 @@ static std::string place_of(const Origin& given) {
 std::string SharedTransport::line_given_to(int other) const {
   if (other < 0) return {};
   for (size_t i = 0; i < given_.size(); ++i)
-    if (memory_->record(other).given[i] != given_[i].values) return place_of(given_[i]);
+    if (memory_->record(other).given[i] != given_[i].traced_values) return place_of(given_[i]);
   return {};
 }
 

@@ -37,15 +37,20 @@ Groups& groups() {
 
 }  // namespace
 
-Transport& group(std::string_view name) {
+Transport* find_group(std::string_view name) {
   for (const LocalGroup& local : local_groups)
-    if (local.name == name) return *local.transport;
+    if (local.name == name) return local.transport;
   std::lock_guard lock(groups().mutex);
   auto& by_name = groups().by_name;
   auto found = by_name.find(name);
   if (found == by_name.end() && name == kWorld) found = by_name.emplace(name, open_world()).first;
-  if (found == by_name.end()) fail("workers: there is no group '{}'", name);
-  return *found->second;
+  return found == by_name.end() ? nullptr : found->second.get();
+}
+
+Transport& group(std::string_view name) {
+  Transport* found = find_group(name);
+  if (!found) fail("workers: there is no group '{}'", name);
+  return *found;
 }
 
 std::string split_group(std::string_view parent, int color, int key) {

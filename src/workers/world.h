@@ -15,6 +15,8 @@ void install_kernels();
 /// A group by its name. That of all workers is made at the first call; without a launcher there is
 /// one worker.
 Transport& group(std::string_view name);
+/// Null: there is none.
+Transport* find_group(std::string_view name);
 
 /// Splits a group and returns the name of the part that this worker belongs to. Parts get equal
 /// names on all of their workers.

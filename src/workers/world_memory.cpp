@@ -65,7 +65,7 @@ std::string text_of(const DataKind& data) {
 
 bool is_same_call(const PublishedCall& a, const PublishedCall& b) {
   return a.data == b.data && a.peer == b.peer && a.kind == b.kind && a.fold == b.fold &&
-         (a.ops == b.ops || !a.ops || !b.ops);
+         (a.origin.ops == b.origin.ops || !a.origin.ops || !b.origin.ops);
 }
 
 uint64_t digest_of(const CollectiveCall& call) {
@@ -75,7 +75,10 @@ uint64_t digest_of(const CollectiveCall& call) {
   add(call.count), add(call.peer), add(call.shape.rank);
   for (int32_t i = 0; i < call.shape.rank; ++i) add(call.shape.extents[i]);
   for (const CallPiece& piece : call.pieces) add(piece.count);
-  if (call.origin) hash = combine(combine(hash, call.origin->ops), call.origin->values);
+  if (call.origin)
+    for (uint64_t part : {call.origin->ops, call.origin->values, call.origin->traced_ops,
+                          call.origin->traced_values})
+      hash = combine(hash, part);
   return hash | 1;
 }
 

@@ -35,7 +35,7 @@ struct PublishedCall {
   DataKind data;
   int32_t peer;
   uint8_t kind, fold;
-  uint64_t ops, values;  // of the origin; 0: it is not known
+  Origin origin;  // without its line; ops 0: it is not known
   char place[104];
 };
 

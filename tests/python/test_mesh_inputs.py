@@ -247,6 +247,108 @@ def test_one_process_may_evaluate_some_steps_earlier_in_order(tmp_path):
     assert first == second
 
 
+ONE_PROCESS_EARLIER = {
+    "a gradient": """
+    w = tn.array(rows(3, 4))
+    g = tn.grad(lambda w: ((tn.shard(tn.array(rows()), "data") @ w) ** 2).sum())(w)
+    if rank == 0:
+        print(g[0].tolist())
+    w = w - 0.1 * g
+    w.sum().item()
+    """,
+    "a function, for other sizes": """
+    x = tn.shard(tn.array(rows()), "data")
+    mean = tn.compile(lambda x: (x / x.shape[0]).sum() + (x * 2).mean())
+    if rank == 0:
+        [mean(tn.array(rows(0, n))).item() for n in (5, 6)]
+    mean(x).item()
+    """,
+    "a function, with another number": """
+    x = tn.shard(tn.array(rows()), "data")
+    f = tn.compile(lambda x, k: tn.exp(x * k).sum())
+    if rank == 0:
+        f(tn.array(rows(1)), 0.5).item()
+    f(x, 0.25).item()
+    """,
+    "many ops": """
+    x, w = tn.shard(tn.array(rows()), "data"), tn.array(rows(1, 1))
+    values = [tn.tanh(w + i) for i in range(24000)]
+    if rank == 0:
+        tn.eval(values[-1])
+    while len(values) > 1:
+        values = [a + b for a, b in zip(values[::2], values[1::2])] + values[len(values) // 2 * 2:]
+    (x * values[0]).sum().item()
+    """,
+}
+
+
+@pytest.mark.parametrize("name", ONE_PROCESS_EARLIER)
+def test_one_process_may_compute_earlier(tmp_path, name):
+    _, done = launched(tmp_path, ONE_PROCESS_EARLIER[name])
+    assert done.returncode == 0, done.stderr
+
+
+def test_operands_that_one_op_gathers_are_told_apart(tmp_path):
+    """How a value lies depends on when it was evaluated."""
+    _, done = launched(tmp_path, """
+    x, w = tn.shard(tn.array(rows()), "data"), tn.array(rows(3))
+    a, b = w * 2, w * 3
+    if rank == 1:
+        tn.eval(a)
+    (x * a).sum().item()
+    if rank == 0:
+        tn.eval(b)
+    (x * b).sum().item()
+    print(tn.conv1d(a.T.reshape(1, 4, 8), b.T.reshape(1, 4, 8)).item())
+    """)
+    assert "given different values" in done.stderr or "workers disagree" in done.stderr
+    assert "." not in done.stdout
+
+
+LOADED = {
+    "pickles": "w = pickle.loads(pickle.dumps(tn.array(rows(3 + rank, 4))))",
+    "parameters": """
+    layer = nn.shard(nn.Linear(4, 4), {"*": tn.stored("data")})
+    layer.load_state_dict({"weight": rows(3 + rank, 4), "bias": np.zeros(4, np.float32)})
+    w = layer.weight
+    """,
+}
+
+
+@pytest.mark.parametrize("name", LOADED)
+def test_other_weights_are_told(tmp_path, name):
+    program = textwrap.dedent(LOADED[name])
+    _, done = launched(tmp_path, "import pickle\n" + program + """
+x = tn.shard(tn.array(rows()), "data")
+print((x @ w).sum().item())
+""")
+    assert "given different values" in done.stderr and "." not in done.stdout
+
+
+def test_explicit_sums_of_derivatives_have_their_order(tmp_path):
+    _, done = launched(tmp_path, """
+    D, a = tn.distributed, tn.array(1.0 + rank, device="cpu")
+    g = tn.grad(lambda x: D.all_sum(x * 2) ** 2)(a)
+    s = D.all_sum(a)
+    if rank == 0:
+        s.item()
+    print(g.item(), s.item())
+    """)
+    assert "workers disagree" in done.stderr and "." not in done.stdout
+
+
+def test_only_the_first_stage_needs_its_input(tmp_path):
+    _, done = launched(tmp_path, """
+    mesh = tn.Mesh(stage=2, data=2)
+    first, last = mesh.at(stage=0), mesh.at(stage=1)
+    with mesh:
+        x = tn.shard(tn.array(rows() if rank < 2 else rows(100 + rank)), "data")
+        hidden = tn.place(tn.place(x, first) * 2, last)
+        tn.eval((hidden ** 2).mean())
+    """, 4)
+    assert done.returncode == 0, done.stderr
+
+
 def test_batches_of_other_lengths_are_told(tmp_path):
     _, done = launched(tmp_path, """
     x = tn.shard(tn.array(rows(0, 8 + 4 * rank)), "data")
