@@ -4,6 +4,7 @@
 #include <structmember.h>
 
 #include <atomic>
+#include <cstring>
 #include <utility>
 
 #include "base/error.h"
@@ -31,6 +32,11 @@ inline bool is_tensor(PyObject* object) { return tensor_in(object) != nullptr; }
 /// A new Python object that holds `tensor`.
 PyObject* wrap(Tensor&& tensor);
 inline nb::object wrapped(Tensor&& tensor) { return nb::steal(wrap(std::move(tensor))); }
+/// The name of an object's type, for messages. From Python 3.12 on it has our module before it.
+inline const char* type_name(PyObject* object) {
+  const char* name = Py_TYPE(object)->tp_name;
+  return std::strncmp(name, "tenon.", 6) == 0 ? std::strrchr(name, '.') + 1 : name;
+}
 inline nb::str as_str(std::string_view s) { return nb::str(s.data(), s.size()); }
 /// What a function of Python's interface for C made; its error where that is null.
 inline nb::object checked(PyObject* made) {

@@ -23,6 +23,7 @@ CONTAINERS = (list, tuple, dict, set, frozenset)
 _NAMED = (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType)
 _VIEWS: tuple[Any, ...] = (
     type({}.keys()), type({}.values()), type({}.items()), memoryview, contextvars.ContextVar,
+    types.MappingProxyType,
 )  # fmt: skip
 
 

@@ -94,9 +94,8 @@ DeviceRuntime& usable_runtime(Device device) {
       break;
     }
     if (k > 0 && count_of(k) == 0)
-      fail(Hint{format("the devices are {}; leave the device out, and tensors stay where they are",
-                       join(names(), ", "))},
-           "{}: {}: {}", who, name, kinds[k].load()->why_none());
+      fail(Hint{format("the devices are {}", join(names(), ", "))}, "{}: {}: {}", who, name,
+           kinds[k].load()->why_none());
     if (number >= static_cast<unsigned>(count_of(k))) break;
     return {static_cast<uint8_t>(k), static_cast<uint8_t>(number)};
   }

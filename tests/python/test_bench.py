@@ -23,7 +23,7 @@ def test_workloads_run_on_tiny_sizes_and_agree(tmp_path):
     done = run("--quick", "--results", tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     rows = json.loads((tmp_path / "latest.json").read_text())["rows"]
-    assert len(rows) == 16
+    assert len(rows) == 18
     for row in rows:
         assert KEYS <= set(row)
         assert row["tenon_ms"] > 0
@@ -36,7 +36,7 @@ def test_workloads_run_on_tiny_sizes_and_agree(tmp_path):
 def test_an_unknown_name_lists_the_known_ones():
     done = run("gelo")
     assert done.returncode == 2
-    assert "unknown names: gelo; known: gelu, gelu_ops, chain" in done.stderr
+    assert "unknown names: gelo; known: gelu, gelu_ops, gelu_bf16, gelu_f16, chain" in done.stderr
 
 
 def test_sections_run_on_tiny_sizes(tmp_path):

@@ -220,10 +220,12 @@ def test_what_is_missing_is_said_in_one_sentence(doubled):
     assert failure(doubled("native")) == [name.format("sm_80", level), save]
     old = failure(doubled(), MOCK_MAJOR="3")
     assert old[0] == name.format("older than sm_70", f"{level}, ptx_80, sm_80")
-    assert failure(doubled(), MOCK_DEVICES="0") == ["load: cuda: the driver finds no GPU"]
-    (old,) = failure(doubled(), MOCK_VERSION="11080")
+    devices = "  hint: the devices are cpu"
+    assert failure(doubled(), MOCK_DEVICES="0") == ["load: cuda: the driver finds no GPU", devices]
     needed = "it is for CUDA 11.8, and CUDA 12.0 (driver 525) is needed"
-    assert old == f"load: cuda: the driver is too old: {needed}"
+    assert failure(doubled(), MOCK_VERSION="11080") == [
+        f"load: cuda: the driver is too old: {needed}", devices
+    ]  # fmt: skip
     for wrong in ("cuda:1", "gpu"):
         assert failure(doubled(), wrong) == [
             f"load: no such device: '{wrong}'", "  hint: the devices are cpu, cuda:0"
@@ -240,6 +242,7 @@ def test_without_a_driver_only_the_cpu_runs_it(doubled):
     """
     assert in_child(doubled(), program, env=dict(os.environ)) == [
         "load: cuda: no NVIDIA driver was found (libcuda.so.1 is missing)",
+        "  hint: the devices are cpu",
         "3.0 3.0 3.0 3.0",
     ]
 
@@ -294,4 +297,5 @@ def test_the_examples_choose_the_device(doubled, tmp_path, language):
     assert "on the device" in on_gpu.stdout
     refused = run("--device", "cuda", MOCK_DEVICES="0")
     assert refused.returncode == 1
-    assert refused.stderr == "run_model: load: cuda: the driver finds no GPU\n"
+    said = "run_model: load: cuda: the driver finds no GPU\n  hint: the devices are cpu\n"
+    assert refused.stderr == said

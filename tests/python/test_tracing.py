@@ -288,7 +288,7 @@ os.waitpid(child, 0)
 tn.cos(x).tolist()
 """
     done = subprocess.run([sys.executable, "-c", program], text=True, capture_output=True,
-                          env=environment(TENON_TRACE=f"60:{tmp_path}"))
+                          env=environment(TENON_TRACE=f"60:{tmp_path}", PYTHONWARNINGS="ignore"))
     [log] = tmp_path.iterdir()
     assert done.returncode == 0 and done.stderr.count("\n") == 1
     names = [step.name for step in log_reader.read(log).of("step")]

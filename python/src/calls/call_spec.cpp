@@ -284,7 +284,7 @@ void add_operand(const CallSpec& spec, Prepared& p, PyObject* value, std::string
   OperandHolder holder;
   if (value && !read_operand(value, holder))
     fail(Fault::type, "{}: {} is not a tensor or a number: {}", user_name(*spec.op), name,
-         Py_TYPE(value)->tp_name);
+         type_name(value));
   p.in.push_back(as_tensor(holder.operand));
 }
 
@@ -357,7 +357,7 @@ nb::object call_short(const CallSpec& spec, PyObject* const* args, size_t count)
     }
     if (!read_operand(args[i], holders[i], args[count - 1 - i]))
       fail(Fault::type, "{}: {} is not a tensor or a number: {}", user_name(*spec.op),
-           spec.params[i].text, Py_TYPE(args[i])->tp_name);
+           spec.params[i].text, type_name(args[i]));
     in[i] = &holders[i].operand;
   }
   return wrapped(call_one(*spec.op, {in, count}, nullptr));

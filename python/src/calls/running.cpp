@@ -38,8 +38,7 @@ Tensors tensors_of(const nb::args& args) {
   for (nb::handle arg : args)
     if (live_type(arg.ptr())->kind == TreeType::Kind::leaf && !is_tensor(arg.ptr()) &&
         !PyNumber_Check(arg.ptr()))
-      fail(Fault::type, "eval: not a tensor, nor a tree of tensors: {}",
-           Py_TYPE(arg.ptr())->tp_name);
+      fail(Fault::type, "eval: not a tensor, nor a tree of tensors: {}", type_name(arg.ptr()));
   return tensors_in(args.ptr(), Structure::Look::live);  // in C++ also through modules
 }
 

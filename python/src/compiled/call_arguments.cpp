@@ -31,7 +31,7 @@ enum Tag : uint64_t {
 
 [[noreturn]] void fail_changeable(std::string_view what, PyObject* o) {
   fail(Fault::type, Hint{"pass something that does not change, such as a tuple"},
-       "compile: {} cannot be hashed: {}", what, Py_TYPE(o)->tp_name);
+       "compile: {} cannot be hashed: {}", what, type_name(o));
 }
 
 /// What has no hash, since it is compared by what it holds now.
@@ -110,7 +110,7 @@ bool same_object(PyObject* a, PyObject* b) {
   }
   PyErr_Clear();
   fail(Fault::type, Hint{"pass tensors, or something that can be compared with =="},
-       "compile: constant arguments cannot be compared: {}", Py_TYPE(a)->tp_name);
+       "compile: constant arguments cannot be compared: {}", type_name(a));
 }
 
 bool CallKey::Constant::is(const Constant& now) const {

@@ -34,7 +34,7 @@ std::string short_repr(nb::handle o) {
     if (text.size() > kLongestText) text.replace(kLongestText, text.size(), "...");
     return text;
   } catch (nb::python_error&) {
-    return format("a {}", Py_TYPE(o.ptr())->tp_name);
+    return format("a {}", type_name(o.ptr()));
   }
 }
 

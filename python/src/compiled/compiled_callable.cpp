@@ -255,7 +255,7 @@ nb::object checked_state(nb::object tree, const char* name) {
   if (kind == Kind::leaf)
     fail(Fault::type, Hint{format("{}=vars(x), the dict of its attributes", name)},
          "compile: {} must be a container, or several in a list, not a {}", name,
-         Py_TYPE(tree.ptr())->tp_name);
+         type_name(tree.ptr()));
   return tree;
 }
 

@@ -155,14 +155,14 @@ class ExecutableCall {
     if (!PyLong_Check(given) && is_array(given)) return tensor_from(given, {}, Copy::always);
     Hint hint{PyNumber_Check(given) ? "give a tensor: tn.array(x, dtype=...)" : ""};
     fail(Fault::type, hint, "{}(): argument `{}` is not a tensor: {}", function(), leaf.name,
-         Py_TYPE(given)->tp_name);
+         type_name(given));
   }
 
   int64_t size(const ArgumentLeaf& leaf, PyObject* given) const {
     if (!PyBool_Check(given) && PyIndex_Check(given))
       return read_int(given, format("{}(): argument `{}`", function(), leaf.name));
     fail(Fault::type, "{}(): argument `{}` is a size, not a {}", function(), leaf.name,
-         Py_TYPE(given)->tp_name);
+         type_name(given));
   }
 
   /// Tensors are compared by identity: looking at values would cost a run.

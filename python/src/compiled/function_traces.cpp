@@ -49,7 +49,7 @@ void check_result(const TensorTree& result, nb::handle f) {
     std::string path = result.structure.path(i);
     fail(Fault::type, Hint{"return lists, tuples, dicts and dataclasses, or see tn.tree.register"},
          "compile: the result{}{} is a {}, which is no tree of tensors, of {}",
-         path.empty() ? "" : " at ", path, Py_TYPE(o)->tp_name, place_of_function(f));
+         path.empty() ? "" : " at ", path, type_name(o), place_of_function(f));
   }
 }
 

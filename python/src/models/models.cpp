@@ -35,8 +35,7 @@ Values read_values(nb::handle given, std::string_view argument) {
   static nb::handle mapping =
       nb::object(nb::module_::import_("collections.abc").attr("Mapping")).release();
   if (!nb::isinstance(given, mapping))
-    fail(Fault::type, "evaluate: {} is a dict by name, not a {}", argument,
-         Py_TYPE(given.ptr())->tp_name);
+    fail(Fault::type, "evaluate: {} is a dict by name, not a {}", argument, type_name(given.ptr()));
   Values values;
   for (nb::handle name : given)
     values.emplace(nb::str(name).c_str(), read_tensor(nb::object(given[name]).ptr(), "evaluate"));

@@ -18,7 +18,7 @@ struct Options {
 
   explicit Options(nb::handle self)
       : def(find_optimizer(nb::cast<std::string>(self.attr("_rule")))),
-        optimizer(Py_TYPE(self.ptr())->tp_name) {
+        optimizer(type_name(self.ptr())) {
     invariant(def, "{}: its rule is none of the library", optimizer);
     def->defaults(attrs.data);
     for (const Hyperparameter& h : hyperparameters_of(*def, attrs.data))

@@ -58,7 +58,7 @@ const LayerSpec& spec_of_layer(std::string_view name) {
 }
 
 /// What errors call a module: its class, which may be the user's.
-std::string_view layer_name(nb::handle module) { return Py_TYPE(module.ptr())->tp_name; }
+std::string_view layer_name(nb::handle module) { return type_name(module.ptr()); }
 
 /// The number of a name that is given in place of numbers.
 uint8_t read_name(const FieldSlot& numbers, const FieldSlot& names, std::string_view layer,
@@ -197,7 +197,7 @@ void make_layer(const std::string& name, nb::handle module, nb::args values) {
 
 Tensor read_input(nb::handle x, std::string_view layer) {
   if (!is_tensor(x.ptr()) && !nb::hasattr(x, "shape"))
-    fail(Fault::type, "{}: expected a tensor, given a {}", layer, Py_TYPE(x.ptr())->tp_name);
+    fail(Fault::type, "{}: expected a tensor, given a {}", layer, type_name(x.ptr()));
   return read_tensor(x.ptr(), layer);
 }
 
@@ -208,8 +208,7 @@ void read_inputs(const nn::InputDef& input, nb::handle value, std::string_view l
   if (count == 1) return in.push_back(read_input(value, layer));
   bool several = nb::isinstance<nb::tuple>(value) || nb::isinstance<nb::list>(value);
   if (!several || nb::len(value) != count)
-    fail("{}: a {} is {} tensors, given a {}", layer, input.name, count,
-         Py_TYPE(value.ptr())->tp_name);
+    fail("{}: a {} is {} tensors, given a {}", layer, input.name, count, type_name(value.ptr()));
   for (nb::handle x : value) in.push_back(read_input(x, layer));
 }
 

@@ -201,7 +201,7 @@ Tensor tensor_from_buffer(PyObject* object, Copy copy) {
   DType type;
   if (!read_format(view.format, view.itemsize, type)) return {};
   if (view.ndim > kMaxRank)
-    fail("asarray: {} axes are more than {}: {}", view.ndim, kMaxRank, Py_TYPE(object)->tp_name);
+    fail("asarray: {} axes are more than {}: {}", view.ndim, kMaxRank, type_name(object));
   Shape shape(view.shape, view.shape + view.ndim);
   bool aligned = reinterpret_cast<uintptr_t>(view.buf) % 16 == 0;
   bool is_plain = is_contiguous(view) && !other_truth_value(view.buf, type, view.len);

@@ -208,7 +208,7 @@ nb::object ask_capsule(PyObject* object) {
   nb::object method = nb::steal(PyObject_GetAttrString(object, "__dlpack__"));
   if (!method.is_valid()) {
     PyErr_Clear();
-    fail(Fault::type, "from_dlpack: {} has no __dlpack__", Py_TYPE(object)->tp_name);
+    fail(Fault::type, "from_dlpack: {} has no __dlpack__", type_name(object));
   }
   nb::object stream = stream_for(object);
   try {
@@ -299,8 +299,7 @@ Tensor tensor_from_dlpack(PyObject* object, Copy copy) {
     PyCapsule_SetName(capsule.ptr(), kUsedOld);
     return import_managed(m, m->tensor, false, copy);
   }
-  fail(Fault::type, "from_dlpack: __dlpack__ of {} gave no usable capsule",
-       Py_TYPE(object)->tp_name);
+  fail(Fault::type, "from_dlpack: __dlpack__ of {} gave no usable capsule", type_name(object));
 }
 
 void add_export(nb::class_<Tensor>& type) {

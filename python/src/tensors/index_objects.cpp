@@ -127,7 +127,7 @@ Tensor updated(const Tensor& x, PyObject* key, PyObject* value, Update how) {
   OperandHolder operand;
   if (!read_operand(value, operand))
     fail(Fault::type, "index: the assigned value is not a tensor or a number: {}",
-         Py_TYPE(value)->tp_name);
+         type_name(value));
   std::vector<Index> indices = read_indices(key);
   Widening w(indices);
   if (!w.any) return index_update(x, indices, operand.operand, how);

@@ -235,7 +235,7 @@ Tensor from_array(PyObject* o, Copy copy) {
     nb::object array = nb::borrow(o).attr("__array__")();
     if (Tensor t = tensor_from_buffer(array.ptr(), copy); t.defined()) return t;
   }
-  fail(Fault::type, "asarray: cannot make a tensor from {}", Py_TYPE(o)->tp_name);
+  fail(Fault::type, "asarray: cannot make a tensor from {}", type_name(o));
 }
 
 /// `range`, generators and other sequences become lists.

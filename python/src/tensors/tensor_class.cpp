@@ -32,13 +32,13 @@ Tensor* tensor_in(PyObject* object) {
   if (tensor && !tensor->defined()) wait_for_tensor(object, tensor);
   if (!tensor)
     fail(Fault::type, Hint{"a subclass calls super().__init__(data)"},
-         "Tensor: an object whose __init__ did not run: {}", Py_TYPE(object)->tp_name);
+         "Tensor: an object whose __init__ did not run: {}", type_name(object));
   return tensor;
 }
 
 Tensor& self_tensor(PyObject* self) {
   Tensor* tensor = tensor_in(self);
-  if (!tensor) fail(Fault::type, "Tensor: not a tensor: {}", Py_TYPE(self)->tp_name);
+  if (!tensor) fail(Fault::type, "Tensor: not a tensor: {}", type_name(self));
   return *tensor;
 }
 

@@ -110,7 +110,7 @@ bool read_operand(PyObject* object, OperandHolder& out, PyObject* beside) {
 Tensor read_tensor(PyObject* object, std::string_view what) {
   OperandHolder holder;
   if (!read_operand(object, holder))
-    fail(Fault::type, "{}: not a tensor or a number: {}", what, Py_TYPE(object)->tp_name);
+    fail(Fault::type, "{}: not a tensor or a number: {}", what, type_name(object));
   if (holder.operand.tensor) return *holder.operand.tensor;
   const Scalar& s = holder.operand.scalar;
   return make_scalar(s, default_dtype(s.kind), true);

@@ -75,7 +75,7 @@ struct LeafWriter {
   }
   [[noreturn]] static void set_state(nb::handle owner) {
     fail(Fault::type, Hint{"let `state` be a list or a dict"},
-         "compile: the state of a {} cannot be replaced", Py_TYPE(owner.ptr())->tp_name);
+         "compile: the state of a {} cannot be replaced", type_name(owner.ptr()));
   }
 
   /// `items` has what `target` holds, which may be the same.
@@ -149,7 +149,7 @@ void assign_leaves(PyObject* tree, const Structure& structure, std::span<const n
   LeafWriter writer{first, first, leaves.data(), removed};
   if (!writer.put(tree).is(tree))
     fail(Fault::type, Hint{"put it into a list or a dict"}, "{}: a {} cannot be changed", what,
-         Py_TYPE(tree)->tp_name);
+         type_name(tree));
 }
 
 namespace {

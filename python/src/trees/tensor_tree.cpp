@@ -100,7 +100,7 @@ void TensorTree::check_whole(std::string_view transform, const NameOf& name) con
       ++k;
     else
       fail(Fault::type, "{}: {} is a {}, not a tensor", transform, name(i),
-           Py_TYPE(leaves[i].ptr())->tp_name);
+           type_name(leaves[i].ptr()));
   }
 }
 

@@ -151,7 +151,7 @@ void check_loss(PyObject* result, bool has_aux, std::string_view transform) {
          transform);
   if (several && PySequence_Fast_GET_SIZE(result) == 0)
     fail("{}: the function must return a scalar first, not an empty {}", transform,
-         Py_TYPE(result)->tp_name);
+         type_name(result));
   PyObject* loss = several ? PySequence_Fast_GET_ITEM(result, 0) : result;
   if (PyFloat_Check(loss) || PyLong_Check(loss))
     fail(Fault::type, Hint{"return the tensor itself; item() and float() end recording"},
@@ -159,7 +159,7 @@ void check_loss(PyObject* result, bool has_aux, std::string_view transform) {
          nb::repr(loss).c_str());
   if (!is_tensor(loss))
     fail(Fault::type, "{}: the function must return a scalar first, not {}", transform,
-         loss == Py_None ? "None" : Py_TYPE(loss)->tp_name);
+         loss == Py_None ? "None" : type_name(loss));
 }
 
 nb::object value_and_grad(nb::object f, nb::tuple args, nb::dict kwargs, nb::tuple keys,
@@ -205,7 +205,7 @@ void check_primals(nb::handle primals, std::string_view transform) {
   if (!PyTuple_Check(primals.ptr()) && !PyList_Check(primals.ptr()))
     fail(Fault::type, Hint{format("{}(f, [x], ...) for one argument", transform)},
          "{}: primals must be a list or tuple of the arguments, not {}", transform,
-         Py_TYPE(primals.ptr())->tp_name);
+         type_name(primals.ptr()));
 }
 
 /// Cotangents of the arguments from those of the results, as often as wanted.
@@ -278,7 +278,7 @@ flat::BatchAxes axes_of(const TensorTree& tree, nb::handle given, std::string_vi
   for (size_t leaf : tree.at) {
     PyObject* o = leaves[leaf].ptr();
     if (!is_axis(o))
-      fail(Fault::type, "vmap: an axis must be an integer or None, not {}", Py_TYPE(o)->tp_name);
+      fail(Fault::type, "vmap: an axis must be an integer or None, not {}", type_name(o));
     axes.push_back(o == Py_None ? Maybe<int>() : Maybe<int>(read_axis(leaves[leaf])));
   }
   return axes;

@@ -127,7 +127,7 @@ std::pair<nb::object, nb::object> open_object(const TreeType& type, PyObject* o)
   nb::object pair = type.flatten(nb::handle(o));
   if (!PyTuple_Check(pair.ptr()) || PyTuple_GET_SIZE(pair.ptr()) != 2)
     fail(Fault::type, "tree: flatten of {} must return (tree, static), not {}", class_name(type),
-         Py_TYPE(pair.ptr())->tp_name);
+         type_name(pair.ptr()));
   return {pair[0], pair[1]};
 }
 
@@ -159,7 +159,7 @@ struct TreeReader {
   [[noreturn]] static void too_deep(const Around* around) {
     for (const Around* a = around; a; a = a->outer)
       for (const Around* b = a->outer; b; b = b->outer)
-        if (a->object == b->object) fail("tree: a {} holds itself", Py_TYPE(a->object)->tp_name);
+        if (a->object == b->object) fail("tree: a {} holds itself", type_name(a->object));
     fail("tree: nested deeper than {}", kDeepest);
   }
 

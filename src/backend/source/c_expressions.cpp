@@ -25,7 +25,9 @@ std::string_view wide(DType type) { return size_of(type) == 8 ? "uint64_t" : "ui
 std::string float_literal(double x, DType type, uint64_t bits) {
   if (!std::isfinite(x))
     return format("tn_from_bits_{}({:#x}u{})", type, bits, type == DType::f32 ? "" : "ll");
-  std::string text = format("{:a}{}", x, suffix(type));
+  // Some versions of fmt print 0 as if it were subnormal.
+  std::string text = x == 0 ? format("{}0x0p+0{}", std::signbit(x) ? "-" : "", suffix(type))
+                            : format("{:a}{}", x, suffix(type));
   return std::signbit(x) ? format("({})", text) : text;
 }
 
