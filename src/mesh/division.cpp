@@ -36,8 +36,9 @@ Bound divided(const Bound& whole, TypeRef type, Device device, const Division& d
   MeshValue value{&division, type->shape, static_cast<int64_t>(size_of(type->dtype)), {}};
   auto bytes = static_cast<size_t>(type->bytes());
   if (!there.is_threads())
-    value.origin =
-        origin_of(static_cast<const char*>(host_address(*whole.buffer)) + whole.offset, bytes);
+    value.origin =  // of a file each process shall read little but its own part
+        origin_of(static_cast<const char*>(host_address(*whole.buffer)) + whole.offset, bytes,
+                  blocks == Blocks::viewed ? kFewSamples : kSamples);
   if (division.layout.is_whole()) {
     value.blocks.push_back(whole);
     taken(0, type->bytes());

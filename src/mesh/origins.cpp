@@ -15,13 +15,11 @@ namespace {
 
 constexpr uint64_t kConstant = 2;  // the number of a graph: in other traces it may be an argument
 
-/// Of all bytes, up to 256 KiB; of more, a part, at equal distances: it may be a file that is read
-/// where it is needed. Eight chains, for speed.
-uint64_t hash_of_samples(const char* bytes, size_t count) {
-  constexpr size_t kLanes = 8, kBlock = kLanes * sizeof(uint64_t), kMostBlocks = 4096,
-                   kSamples = 512;
+/// Of all bytes, up to 256 KiB; of more, so many blocks at equal distances. Eight chains, for speed.
+uint64_t hash_of_samples(const char* bytes, size_t count, size_t samples) {
+  constexpr size_t kLanes = 8, kBlock = kLanes * sizeof(uint64_t), kMostBlocks = 4096;
   uint64_t lanes[kLanes] = {};
-  size_t blocks = count / kBlock, hashed = blocks > kMostBlocks ? kSamples : blocks;
+  size_t blocks = count / kBlock, hashed = blocks > kMostBlocks ? samples : blocks;
   for (size_t k = 0; k < hashed; ++k) {
     uint64_t words[kLanes];
     std::memcpy(words, bytes + blocks * k / hashed * kBlock, kBlock);
@@ -78,8 +76,8 @@ uint64_t hash_of(const Graph& graph, const GraphOp& op, const Mesh& mesh) {
 
 }  // namespace
 
-Origin origin_of(const char* bytes, size_t count) {
-  return of_values(hash_of_samples(bytes, count));
+Origin origin_of(const char* bytes, size_t count, size_t samples) {
+  return of_values(hash_of_samples(bytes, count, samples));
 }
 
 GraphOrigins::GraphOrigins(const Graph& graph, const Mesh& mesh, const CompileOptions& options)

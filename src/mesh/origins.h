@@ -16,8 +16,9 @@ namespace tn::mesh {
 
 using workers::Origin;
 
-/// Of bytes of the host.
-Origin origin_of(const char* bytes, size_t count);
+/// Of bytes of the host: of many, so many samples.
+inline constexpr size_t kSamples = 4096, kFewSamples = 2;
+Origin origin_of(const char* bytes, size_t count, size_t samples = kSamples);
 
 /// A collective of a plan: the value of the graph that it is about, and its number.
 struct Meeting {

@@ -3,6 +3,7 @@
 import os
 import pty
 import re
+import resource
 import select
 import subprocess
 import sys
@@ -140,3 +141,12 @@ def test_a_worker_can_launch_others(tmp_path):
     assert done.returncode == 0
     want = [f"<workers 'world': rank {rank} of 2>" for rank in range(2)]
     assert sorted(done.stdout.splitlines()) == want
+
+
+def test_a_lack_of_files_is_told(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text("pass\n")
+    most = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (24, 24))
+    done = subprocess.run([sys.executable, "-m", "tenon", "launch", "-n", "16", str(program)],
+                          capture_output=True, text=True, preexec_fn=most, timeout=60)
+    assert done.returncode != 0 and "launch: cannot make a pipe: Too many open" in done.stderr
