@@ -15,7 +15,7 @@ namespace {
 
 constexpr uint64_t kConstant = 2;  // the number of a graph: in other traces it may be an argument
 
-/// Of all bytes, up to 256 KiB; of more, so many blocks at equal distances. Eight chains, for speed.
+/// Of all bytes, up to 256 KiB; of more, so many blocks at equal distances. Eight chains for speed.
 uint64_t hash_of_samples(const char* bytes, size_t count, size_t samples) {
   constexpr size_t kLanes = 8, kBlock = kLanes * sizeof(uint64_t), kMostBlocks = 4096;
   uint64_t lanes[kLanes] = {};
