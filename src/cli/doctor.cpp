@@ -19,6 +19,7 @@
 #include "runtime/threads.h"
 #include "storage/disk_cache.h"
 #include "storage/seal.h"
+#include "tenon/device.h"
 #include "tenon/executable.h"
 #include "tenon/tenon.h"
 
@@ -103,6 +104,13 @@ Finding check_lapack() {
 
 Finding check_variables() {
   std::vector<std::string> names;
+  try {
+    default_device();
+  } catch (const Error& error) {
+    std::string_view text = error.what();
+    return {State::bad, std::string(text.substr(0, text.find('\n'))),
+            "unset TENON_DEVICE, or name one of tn.devices()"};
+  }
   for (const StrayVariable& v : stray_variables())
     names.push_back(v.nearest.empty() ? v.name : format("{} ({}?)", v.name, v.nearest));
   if (names.empty()) return {State::good, "all known"};
@@ -113,6 +121,7 @@ Finding check_variables() {
 /// A small function: machine code, beside the interpreter.
 Finding check_compiler() {
   auto begin = std::chrono::steady_clock::now();
+  DeviceScope host({});
   try {
     auto f = compile(
         [](const Tensors& x) { return Tensors{sum(exp(matmul(x[0], x[1]) * 0.01) + x[0], 1)}; },
@@ -130,6 +139,7 @@ Finding check_compiler() {
 Finding check_files() {
   std::string path = std::filesystem::temp_directory_path() / format("tenon-{}.tnx", getpid());
   Finding found;
+  DeviceScope host({});
   try {
     auto twice = [](const Tensors& x) { return Tensors{x[0] * 2}; };
     compile_ahead(twice, {{.shape = {3}}}).save(path);
@@ -146,7 +156,9 @@ Finding check_files() {
 /// What there is for GPUs; a machine without one lacks nothing.
 Finding check_cuda() {
   const cuda::LoadedDriver& driver = cuda::driver_of_machine();
-  if (!driver.table) return {State::good, driver.fault};
+  if (!driver.table)
+    return {State::good, format("none: {}", driver.fault),
+            "for NVIDIA GPUs install their driver, 525 or newer"};
   std::string found =
       format("driver for CUDA {}.{}", driver.version / 1000, driver.version % 1000 / 10);
   for (int i = 0; i < driver.devices; ++i) {

@@ -74,3 +74,14 @@ def test_the_doctor_finds_what_a_variable_has_wrong():
     done = tenon("doctor", env=os.environ | {"TENON_NUM_THREADS": "abc"})
     assert "BAD" in done.stdout and "TENON_NUM_THREADS: not a positive number: abc" in done.stdout
     assert "executables" in done.stdout
+
+
+def test_the_doctor_says_what_a_gpu_lacks():
+    done = tenon("doctor", "--json", env=os.environ | {"TENON_DEVICE": "cuda:77"})
+    found = {c["check"]: c for c in json.loads(done.stdout)}
+    assert done.returncode == 1 and found["variables"]["state"] == "BAD"
+    assert found["variables"]["found"].startswith("TENON_DEVICE: ")
+    assert found["variables"]["advice"] == "unset TENON_DEVICE, or name one of tn.devices()"
+    assert found["compiler"]["state"] == found["executables"]["state"] == "ok"
+    if found["CUDA"]["found"].startswith("none: "):
+        assert "525 or newer" in found["CUDA"]["advice"]

@@ -35,7 +35,7 @@ class TestNames:
         assert [str(d) for d in tn.devices()] == ["cpu", A, B]
         assert tn.Device(B).kind == "emu" and tn.Device(B).index == 1
         assert tn.Device("cpu") == tn.cpu == "cpu" and tn.Device(A) != tn.Device(B)
-        assert tn.Device("emu") == A
+        assert tn.Device("emu") == A and tn.Device(A) == "emu" and tn.Device(B) != "emu"
         assert len({tn.Device(A), tn.Device(A), tn.Device(B)}) == 2
         assert repr(tn.Device(A)) == "tenon.Device('emu:0')"
         assert pickle.loads(pickle.dumps(tn.Device(B))) == B

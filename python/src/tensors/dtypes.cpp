@@ -9,6 +9,7 @@
 #include "ir/dtype.h"
 #include "runtime/device.h"
 #include "slots.h"
+#include "tenon/mesh.h"
 
 namespace tn::python {
 namespace {
@@ -254,7 +255,10 @@ void bind_devices(nb::module_& m) {
           "__eq__",
           [](const Object& d, nb::handle other) {
             if (nb::isinstance<Object>(other)) return d.device == nb::cast<Object&>(other).device;
-            return PyUnicode_Check(other.ptr()) && text_in(other.ptr()) == to_text(d.device);
+            if (!PyUnicode_Check(other.ptr())) return false;
+            std::string_view name = text_in(other.ptr());
+            bool is_first = d.device.index == 0 && !is_mesh(d.device);  // "cuda" is "cuda:0"
+            return name == to_text(d.device) || (is_first && name == name_of_kind(d));
           },
           nb::arg("other").none())
       .def("__reduce__",
