@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sized
@@ -12,7 +11,7 @@ from typing import Any, TextIO
 from . import _core
 from .explanation.units import bytes_text
 
-_IS_LAUNCHED = any(f"{name}_SIZE" in os.environ for name in ("TENON", "OMPI_COMM_WORLD", "PMI"))
+_IS_WORKER = _core._is_worker()
 _SECONDS_BETWEEN = 0.2  # two drawings
 _WIDTH = 24  # of the bar
 
@@ -53,7 +52,7 @@ class Progress:
         """Sets the values to show, without counting a step."""
         for value in values.values():  # processes do not draw at the same steps
             is_tensor = isinstance(value, _core.Tensor)
-            if is_tensor and (_IS_LAUNCHED or value.device.kind == "mesh"):
+            if is_tensor and (_IS_WORKER or value.device.kind == "mesh"):
                 value.eval()
         if self._line is None:
             return

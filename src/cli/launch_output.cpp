@@ -54,7 +54,7 @@ Ends open_terminal(int target) {
   return {own, given};
 }
 
-/// How many bytes were written before a signal came; none: nobody reads any longer.
+/// How many bytes were written before a signal came; none: the reader is closed.
 std::optional<size_t> write_all(int target, const char* data, size_t bytes) {
   size_t done = 0;
   while (done < bytes) {
@@ -100,7 +100,7 @@ void LaunchOutput::close_own() {
   if (own_ >= 0) close(std::exchange(own_, -1));
 }
 
-/// If nobody reads any longer, the worker gets to know, as if it wrote there by itself.
+/// If the reader is closed, writes of the worker fail, as if it wrote there by itself.
 void LaunchOutput::forward(size_t bytes) {
   std::optional<size_t> done = write_all(target_, rest_.data(), bytes);
   if (!done) close_own();

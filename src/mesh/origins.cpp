@@ -106,8 +106,7 @@ std::vector<Origin> GraphOrigins::of_numbers(const Graph& graph, const Scalar* s
 }
 
 std::vector<Origin> GraphOrigins::of_run(const Graph& graph, std::span<const Origin> inputs,
-                                         const Scalar* scalars) const {
-  std::vector<Origin> numbers = of_numbers(graph, scalars);
+                                         std::span<const Origin> numbers) const {
   std::vector<Origin> made(graph.types.size());
   std::ranges::copy(inputs, made.begin());
   auto next = numbers.begin();

@@ -36,11 +36,11 @@ class GraphOrigins {
   /// Collectives of other groups than the axes of the mesh make values that nothing is known of.
   GraphOrigins(const Graph& graph, const Mesh& mesh, const CompileOptions& options);
 
+  /// Of the numbers of a run, in order.
+  std::vector<Origin> of_numbers(const Graph& graph, const Scalar* scalars) const;
   /// By value.
   std::vector<Origin> of_run(const Graph& graph, std::span<const Origin> inputs,
-                             const Scalar* scalars) const;
-  /// Of the numbers, in order.
-  std::vector<Origin> of_numbers(const Graph& graph, const Scalar* scalars) const;
+                             std::span<const Origin> numbers) const;
   /// Of a result, or of what a collective is about, by number.
   Origin of_one(Origin value, size_t number) const;
   std::vector<workers::CallOrigin> of_calls(std::span<const Meeting> meetings,

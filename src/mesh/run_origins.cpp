@@ -49,7 +49,7 @@ OriginsOfRun::OriginsOfRun(const MeshPart& part, const WorkerPlan& plan, const P
     given_.push_back(all[i]);
     if (!all[i].loc) given_.back().loc = part.reader(i).marked(0).bits;
   }
-  std::vector<Origin> values = origins->of_run(part.graph(), all, scalars);
+  std::vector<Origin> values = origins->of_run(part.graph(), all, numbers);
   calls_ = origins->of_calls(plan.meetings, values);
   for (Val v : part.graph().outputs)
     results_.push_back(origins->of_one(values[static_cast<size_t>(v)], results_.size()));

@@ -39,7 +39,7 @@ bool is_worker() {
   try {
     return workers::find_launch().by != workers::LaunchEnvironment::By::nobody;
   } catch (const Error&) {
-    return false;  // whoever asks for the workers is told
+    return false;  // the first use of workers reports it
   }
 }
 
